@@ -152,9 +152,12 @@ func (p page) axis() string {
 		step += 10
 	}
 	step *= p.scale
-	line := []byte(strings.Repeat(" ", p.cols+24))
+	line := []byte(strings.Repeat(" ", p.width-p.names-gap))
 	for offset := (p.start + step - 1) / step * step; offset < p.end; offset += step {
-		copy(line[p.column(offset):], strconv.FormatInt(offset, 10))
+		label := strconv.FormatInt(offset, 10)
+		if col := p.column(offset); col+len(label) <= len(line) {
+			copy(line[col:], label)
+		}
 	}
 	return strings.TrimRight(string(line), " ")
 }
