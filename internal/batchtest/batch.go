@@ -214,8 +214,8 @@ func (b Batch) sent() []Record {
 func (b Batch) end() int64 { return b.last + 1 }
 
 func (b Batch) damaged() bool {
-	return len(b.damage) > 0 || len(b.spoilt) > 0 || b.trailing > 0 || b.payload != nil || b.claims != claims{} ||
-		(b.codec > Zstd && b.codec != Xerial)
+	return len(b.damage) > 0 || len(b.spoilt) > 0 || b.trailing > 0 || b.payload != nil ||
+		b.claims != claims{} || !b.codec.known()
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

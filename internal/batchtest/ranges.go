@@ -3,6 +3,7 @@ package batchtest
 import (
 	"encoding/hex"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -31,7 +32,7 @@ func parseSpan(s string) (first, last int64, err error) {
 	if last, err = parseInt[int64](to, 64); err != nil {
 		return 0, 0, err
 	}
-	if last < first || last-first >= maxOffsets {
+	if last < first || last-first >= maxOffsets || last == math.MaxInt64 {
 		return 0, 0, fmt.Errorf("range %q is empty or too long", s)
 	}
 	return first, last, nil
