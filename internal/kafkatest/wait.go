@@ -1,0 +1,192 @@
+package kafkatest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Limit is how long helpers wait for a request or a condition before the test
+// fails. It is far above what any of them needs on a busy machine.
+const Limit = 30 * time.Second
+
+// AnyLeader makes WaitLeader wait for some leader.
+const AnyLeader int32 = -1
+
+// pollInterval is how often a condition is looked at.
+const pollInterval = 20 * time.Millisecond
+
+// Wait waits until condition reports true, asking it again and again. state
+// says what it saw; the last state is in the failure message: "what: state".
+func Wait(t testing.TB, what string, condition func(context.Context) (state string, ok bool)) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), Limit)
+	defer cancel()
+	for {
+		state, ok := condition(ctx)
+		if ok {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("waited %v for %s: %s", Limit, what, state)
+		case <-time.After(pollInterval):
+		}
+	}
+}
+
+// WaitLSO waits until a partition's last stable offset is want. It fails at
+// once when the last stable offset is past want.
+func (c *Cluster) WaitLSO(t testing.TB, topic string, partition int32, want int64) {
+	t.Helper()
+	c.waitOffset(t, "last stable offset", topic, partition, want, c.LSO)
+}
+
+// WaitHW waits until a partition's high watermark is want, like
+// [Cluster.WaitLSO].
+func (c *Cluster) WaitHW(t testing.TB, topic string, partition int32, want int64) {
+	t.Helper()
+	c.waitOffset(t, "high watermark", topic, partition, want, c.HW)
+}
+
+func (c *Cluster) waitOffset(t testing.TB, name, topic string, partition int32, want int64,
+	ask func(context.Context, string, int32) (int64, error),
+) {
+	t.Helper()
+	what := fmt.Sprintf("%s %d of %s/%d", name, want, topic, partition)
+	Wait(t, what, func(ctx context.Context) (string, bool) {
+		got, err := ask(ctx, topic, partition)
+		if err != nil {
+			return err.Error(), false
+		}
+		if got > want {
+			t.Fatalf("%s: it is past that, at %d", what, got)
+		}
+		return fmt.Sprintf("it is %d", got), got == want
+	})
+}
+
+// LSO asks the leader for a partition's last stable offset, exclusive.
+func (c *Cluster) LSO(ctx context.Context, topic string, partition int32) (int64, error) {
+	return one(topic, partition)(c.admin.ListCommittedOffsets(ctx, topic))
+}
+
+// HW asks the leader for a partition's high watermark, exclusive.
+func (c *Cluster) HW(ctx context.Context, topic string, partition int32) (int64, error) {
+	return one(topic, partition)(c.admin.ListEndOffsets(ctx, topic))
+}
+
+func one(topic string, partition int32) func(kadm.ListedOffsets, error) (int64, error) {
+	return func(listed kadm.ListedOffsets, err error) (int64, error) {
+		if err != nil {
+			return 0, err
+		}
+		o, ok := listed.Lookup(topic, partition)
+		if !ok {
+			return 0, fmt.Errorf("%s/%d is not in the answer", topic, partition)
+		}
+		return o.Offset, o.Err
+	}
+}
+
+// WaitLeader waits until broker want leads a partition, or any if want is
+// [AnyLeader], and returns the leader.
+func (c *Cluster) WaitLeader(t testing.TB, topic string, partition, want int32) int32 {
+	t.Helper()
+	var leader int32
+	Wait(t, fmt.Sprintf("leader %d of %s/%d", want, topic, partition), func(ctx context.Context) (string, bool) {
+		p, err := c.partition(ctx, topic, partition)
+		if err != nil {
+			return err.Error(), false
+		}
+		leader = p.Leader
+		return fmt.Sprintf("it is %d", leader), leader >= 0 && (want == AnyLeader || leader == want)
+	})
+	return leader
+}
+
+// WaitISR waits until exactly these brokers are in sync for a partition, in
+// any order.
+func (c *Cluster) WaitISR(t testing.TB, topic string, partition int32, want ...int32) {
+	t.Helper()
+	want = slices.Sorted(slices.Values(want))
+	Wait(t, fmt.Sprintf("in-sync replicas %v of %s/%d", want, topic, partition), func(ctx context.Context) (string, bool) {
+		p, err := c.partition(ctx, topic, partition)
+		if err != nil {
+			return err.Error(), false
+		}
+		isr := slices.Sorted(slices.Values(p.ISR))
+		return fmt.Sprintf("they are %v", isr), slices.Equal(isr, want)
+	})
+}
+
+// Partition is what the cluster says about a partition now.
+func (c *Cluster) Partition(t testing.TB, topic string, partition int32) kmsg.MetadataResponseTopicPartition {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), Limit)
+	defer cancel()
+	p, err := c.partition(ctx, topic, partition)
+	require.NoError(t, err)
+	return p.MetadataResponseTopicPartition
+}
+
+// TopicID is a topic's ID.
+func (c *Cluster) TopicID(t testing.TB, topic string) [16]byte {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), Limit)
+	defer cancel()
+	p, err := c.partition(ctx, topic, 0)
+	require.NoError(t, err)
+	return p.topicID
+}
+
+type partitionMetadata struct {
+	kmsg.MetadataResponseTopicPartition
+	topicID [16]byte
+}
+
+// partition asks afresh: the client's cache would hide a change.
+func (c *Cluster) partition(ctx context.Context, topic string, partition int32) (partitionMetadata, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	reqTopic := kmsg.NewMetadataRequestTopic()
+	reqTopic.Topic = kmsg.StringPtr(topic)
+	req.Topics = append(req.Topics, reqTopic)
+	resp, err := req.RequestWith(ctx, c.client)
+	if err != nil {
+		return partitionMetadata{}, err
+	}
+	for _, rt := range resp.Topics {
+		if err := kerr.ErrorForCode(rt.ErrorCode); err != nil {
+			return partitionMetadata{}, err
+		}
+		for _, p := range rt.Partitions {
+			if p.Partition == partition {
+				return partitionMetadata{p, rt.TopicID}, kerr.ErrorForCode(p.ErrorCode)
+			}
+		}
+	}
+	return partitionMetadata{}, kerr.UnknownTopicOrPartition
+}
+
+// retry does an exchange again for as long as the answer is an error that
+// passes with time: an election, a coordinator that loads, a transaction that
+// is still being ended. Any other error fails the test.
+func retry(t testing.TB, what string, exchange func(context.Context) error) {
+	t.Helper()
+	Wait(t, what, func(ctx context.Context) (string, bool) {
+		err := exchange(ctx)
+		var broker *kerr.Error
+		if err != nil && (!errors.As(err, &broker) || !broker.Retriable) {
+			t.Fatalf("%s: %v", what, err)
+		}
+		return fmt.Sprint(err), err == nil
+	})
+}
