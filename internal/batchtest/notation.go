@@ -232,7 +232,8 @@ func parseTimestamps(b Batch, s string) (Batch, error) {
 		if err != nil {
 			return b, err
 		}
-		r.Timestamp, records[i] = t, r
+		r.Timestamp = t
+		records[i] = r
 	}
 	return b.With(records...), nil
 }
