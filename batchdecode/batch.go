@@ -161,7 +161,7 @@ func (b Batch) checkHeader() error {
 // one, whether the CRC was right or not: it lets a caller step over the batch.
 func (b Batch) errorAt(position int, field string, err error) *Error {
 	last := b.LastOffset()
-	if last < b.BaseOffset() {
+	if b.BaseOffset() < 0 || last < b.BaseOffset() {
 		last = -1
 	}
 	return &Error{BaseOffset: b.BaseOffset(), LastOffset: last, Position: position, Field: field, Err: err}
