@@ -1,6 +1,7 @@
 package batchtest
 
 import (
+	"bytes"
 	"hash/crc32"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -119,6 +120,16 @@ func (b Batch) Each(change func(Record) Record) Batch {
 		records[i] = change(r)
 	}
 	return b.With(records...)
+}
+
+// Size gives every record a value of n bytes: the default one over and over, so
+// that it compresses well.
+func (b Batch) Size(n int) Batch {
+	return b.Each(func(r Record) Record {
+		v := append(Value(r.Offset), ' ')
+		r.Value = bytes.Repeat(v, n/len(v)+1)[:n]
+		return r
+	})
 }
 
 // LogAppendTime stamps the batch with the broker's time in milliseconds: a

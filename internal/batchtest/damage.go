@@ -121,8 +121,8 @@ func (s Spoilt) apply(wire []byte, r Record, lastDelta int64) []byte {
 	return prefixed(int32(len(body)), body)
 }
 
-// Cut drops the last n bytes, or all there are.
-func Cut(raw []byte, n int) []byte { return slices.Clone(raw[:max(0, len(raw)-n)]) }
+// Cut drops the last n bytes, or all there are; none if n is negative.
+func Cut(raw []byte, n int) []byte { return slices.Clone(raw[:max(0, len(raw)-max(0, n))]) }
 
 // Flip changes the lowest bit of one byte; a negative position counts from the
 // end.

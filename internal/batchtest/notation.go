@@ -109,6 +109,21 @@ func number[T int8 | int16 | int32 | int64 | int](bits int, set func(Batch, T) B
 	}
 }
 
+// bounded makes an attribute out of a setter that takes a number of bytes, from
+// 0 to a bound.
+func bounded(bound int, set func(Batch, int) Batch) attribute {
+	return func(b Batch, s string) (Batch, error) {
+		n, err := parseInt[int](s, 32)
+		if err == nil && (n < 0 || n > bound) {
+			err = fmt.Errorf("%d is not within 0 and %d bytes", n, bound)
+		}
+		if err != nil {
+			return b, err
+		}
+		return set(b, n), nil
+	}
+}
+
 // flag makes an attribute out of a setter that takes no value.
 func flag(set func(Batch) Batch) attribute {
 	return func(b Batch, s string) (Batch, error) {
@@ -141,7 +156,7 @@ var emptyAttributes = map[string]attribute{
 var dataAttributes = map[string]attribute{
 	"txn":         flag(func(b Batch) Batch { return b.Txn(b.producerID) }),
 	"append-time": number(64, Batch.LogAppendTime),
-	"trailing":    number(32, Batch.Trailing),
+	"trailing":    bounded(maxBytes, Batch.Trailing),
 	"codec": func(b Batch, s string) (Batch, error) {
 		c, err := parseCodec(s)
 		return b.Codec(c), err
@@ -154,10 +169,9 @@ var dataAttributes = map[string]attribute{
 		records, err := keep(b.records, s)
 		return b.With(records...), err
 	},
-	"size": number(32, func(b Batch, n int) Batch {
-		n = min(max(n, 0), maxOffsets)
-		return b.Each(func(r Record) Record { r.Value = sized(r.Offset, n); return r })
-	}),
+	"size": func(b Batch, s string) (Batch, error) {
+		return bounded(maxBytes/(len(b.records)+1), Batch.Size)(b, s)
+	},
 	"key": func(b Batch, s string) (Batch, error) {
 		return b.Each(func(r Record) Record { r.Key = parseText(s); return r }), nil
 	},

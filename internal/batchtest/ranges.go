@@ -8,8 +8,12 @@ import (
 	"strings"
 )
 
-// maxOffsets bounds what one range of a scenario file may stand for.
-const maxOffsets = 1 << 20
+// What one range of a scenario file may stand for, and what the values of one
+// batch may add up to.
+const (
+	maxOffsets = 1 << 20
+	maxBytes   = 1 << 26
+)
 
 // parseInt parses a whole decimal number of a size in bits.
 func parseInt[T int8 | int16 | int32 | int64 | int](s string, bits int) (T, error) {

@@ -2,7 +2,6 @@ package batchtest
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/twmb/franz-go/pkg/kbin"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -15,7 +14,7 @@ const BaseTime int64 = 1_700_000_000_000
 // Record is one record as it is put into a batch or message.
 type Record struct {
 	Offset    int64
-	Timestamp int64  // milliseconds since the epoch, as a reader has to see it
+	Timestamp int64  // milliseconds since the epoch, as a reader has to see it; -1 in format v0, which has none
 	Key       []byte // nil is null
 	Value     []byte // nil is null
 	Headers   []kmsg.Header
@@ -34,13 +33,6 @@ func Timestamp(offset int64) int64 { return BaseTime + offset }
 // At is the default record at an offset.
 func At(offset int64) Record {
 	return Record{Offset: offset, Timestamp: Timestamp(offset), Key: Key(offset), Value: Value(offset)}
-}
-
-// sized is the default value repeated until it has n bytes: readable, and
-// small once compressed.
-func sized(offset int64, n int) []byte {
-	v := string(Value(offset)) + " "
-	return []byte(strings.Repeat(v, n/len(v)+1)[:n])
 }
 
 // wire encodes r relative to a batch's base offset and base timestamp.
