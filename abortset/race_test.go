@@ -1,0 +1,5 @@
+//go:build race
+
+package abortset_test
+
+const raceDetector = true
