@@ -66,7 +66,7 @@ func TestCompactedLogs(t *testing.T) {
 		{
 			length: 6, healthy: tally{responses: 183295287},
 			stale: tally{responses: 183295287, setLost: 69712, lost: 36424, anomalous: 33328},
-			whole: tally{},
+			whole: tally{responses: 52370082, setLost: 26200, lost: 2672, anomalous: 23560},
 		},
 	}
 	for _, test := range tests {

@@ -57,6 +57,7 @@ func obviousMarker(batches []abortset.Batch, i int) int {
 			return j
 		case abortset.EmptyControl:
 			return -1
+		default: // not a marker
 		}
 	}
 	return -1

@@ -67,7 +67,7 @@ func (r *Response) Judge(batches []Batch, list []AbortedTransaction) ([]Verdict,
 	r.verdicts = resized(r.verdicts, len(batches))
 
 	last, aborts := r.classify(batches)
-	if len(list) == 0 && !aborts {
+	if !aborts && !anyBegins(list, last) {
 		return r.verdicts, r.anomalies // nothing here can drop a batch
 	}
 	r.findProducers(batches)
@@ -76,6 +76,16 @@ func (r *Response) Judge(batches []Batch, list []AbortedTransaction) ([]Verdict,
 	r.decide(batches)
 	r.release()
 	return r.verdicts, r.anomalies
+}
+
+// anyBegins reports whether an entry begins at or below offset.
+func anyBegins(list []AbortedTransaction, offset int64) bool {
+	for i := range list {
+		if list[i].FirstOffset <= offset {
+			return true
+		}
+	}
+	return false
 }
 
 // classify tells control batches from data, which is all there is to know if

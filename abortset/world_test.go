@@ -35,8 +35,9 @@ func (e event) kind() abortset.Kind {
 		return abortset.Commit
 	case abort1, abort2:
 		return abortset.Abort
+	default:
+		return abortset.Plain
 	}
-	return abortset.Plain
 }
 
 // aborted is an aborted transaction of a small log, by positions.
@@ -77,6 +78,7 @@ func newWorld(log []event, width int64) *world {
 			w.fate[i] = abortset.Control
 			w.end(e, i, open[p])
 			open[p] = -1
+		default: // in no transaction
 		}
 	}
 	for _, first := range open[1:] {
