@@ -176,7 +176,9 @@ func twinRecords(b batchdecode.Batch) (all []kmsg.Record, err error) {
 }
 
 // consumes reports whether kmsg's reader gets through the fields of a record
-// body and stands at its very end.
+// body and stands at its very end. A negative header count, which kmsg takes
+// for 0, and a null header key, which it takes for an empty one, are refused:
+// Kafka does so (DefaultRecord.readFrom).
 func consumes(body []byte) bool {
 	reader := kbin.Reader{Src: body}
 	reader.Int8()
@@ -184,8 +186,14 @@ func consumes(body []byte) bool {
 	reader.Varint()
 	reader.VarintBytes()
 	reader.VarintBytes()
-	for range reader.VarintArrayLen() {
-		reader.VarintString()
+	count := int(reader.Varint())
+	if count < 0 || count > len(reader.Src) {
+		return false
+	}
+	for range count {
+		if reader.VarintBytes() == nil {
+			return false
+		}
 		reader.VarintBytes()
 	}
 	return reader.Ok() && len(reader.Src) == 0

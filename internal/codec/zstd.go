@@ -18,6 +18,9 @@ const (
 	zstdBlockReserved  = 3
 )
 
+// minZstdRoom is the smallest output to begin with where its size is not known.
+const minZstdRoom = 1 << 20
+
 // zstdSlack is capacity behind the output, with which the decoder is faster.
 const zstdSlack = 64
 
@@ -42,7 +45,7 @@ func (d *Decompressor) decompressZstd(src []byte, limit int) ([]byte, error) {
 		return out[:len(out):len(out)], err
 	}
 	slot := d.scratch.get()
-	buf, err := d.growZstd(src, *slot, int(min(size.bound, uint64(limit))), limit)
+	buf, err := d.growZstd(src, *slot, size.bound, limit)
 	defer d.putScratch(slot, buf)
 	if err != nil {
 		return nil, err
@@ -51,23 +54,26 @@ func (d *Decompressor) decompressZstd(src []byte, limit int) ([]byte, error) {
 }
 
 // growZstd decodes into buf, and again into one eight times as large while it
-// does not fit, up to most bytes.
-func (d *Decompressor) growZstd(src, buf []byte, most, limit int) ([]byte, error) {
-	want := min(most, max(minScratch, len(src)*maxHintRatio/4))
+// does not fit, up to limit.
+//
+// The decoder has no error of its own for a full output, so every error but a
+// wrong checksum counts as one as long as the blocks could hold more. Damage
+// in a source that may exceed the limit can so be reported as too large.
+func (d *Decompressor) growZstd(src, buf []byte, bound uint64, limit int) ([]byte, error) {
+	most := int(min(bound, uint64(limit)))
+	room := min(most, max(minZstdRoom, len(src)*maxHintRatio/4))
 	for {
-		if cap(buf) < want+zstdSlack {
-			buf = make([]byte, 0, want+zstdSlack)
+		if cap(buf) < room+zstdSlack {
+			buf = make([]byte, 0, room+zstdSlack)
 		}
-		room := min(cap(buf), most+zstdSlack)
-		out, err := d.zstd.DecodeAll(src, buf[:0:room])
-		full := errors.Is(err, zstd.ErrDecoderSizeExceeded)
+		out, err := d.zstd.DecodeAll(src, buf[:0:room+zstdSlack])
+		full := err != nil && !errors.Is(err, zstd.ErrCRCMismatch)
 		switch {
+		case full && room < most/8:
+			room *= 8
 		case full && room < most:
-			want = most
-			if room < most/8 {
-				want = room * 8
-			}
-		case full && most == limit, len(out) > limit:
+			room = most
+		case full && bound > uint64(limit), len(out) > limit:
 			return buf, tooLarge(limit)
 		default:
 			return out, err
