@@ -1,0 +1,147 @@
+package pass
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"example.com/readcommitted/batchdecode"
+	"example.com/readcommitted/internal/codec"
+)
+
+// sharedCodec decompresses everything that no user-supplied decompressor
+// takes over. It keeps no state between calls that callers could see.
+var sharedCodec = codec.New()
+
+// DefaultMaxBatchBytes is kgo's default for MaxDecompressBatchBytes, in bytes.
+const DefaultMaxBatchBytes = 1 << 30
+
+// Decoder makes Kafka records of kept batches. The zero value decodes with the
+// built-in codecs and [DefaultMaxBatchBytes]. It must not be used concurrently.
+type Decoder struct {
+	Topic     string
+	Partition int32
+
+	// Custom replaces the built-in codecs if it is not nil.
+	Custom kgo.Decompressor
+	// MaxBatchBytes caps the decompressed size of one batch, in bytes;
+	// <= 0 means DefaultMaxBatchBytes.
+	MaxBatchBytes int
+	// Pools, if not empty, give the memory of records, so that
+	// kgo.Record.Recycle works as it does in kgo.
+	Pools []kgo.Pool
+
+	iter    batchdecode.Records
+	headers []batchdecode.Header // scratch of one record
+}
+
+// slabRecords is the largest number of records allocated at once: the count in
+// a batch header is a claim, and a claim must not size an allocation.
+const slabRecords = 1024
+
+// Append decodes the records of k and appends those at or above k.From to dst.
+// On error dst is returned as it was: a batch is delivered whole or not at all.
+//
+// Keys, values and header values alias the batch's bytes (or its decompressed
+// form) as slices without spare capacity.
+//
+// Errors are of the classes of package batchdecode.
+func (d *Decoder) Append(dst []*kgo.Record, k Kept) ([]*kgo.Record, error) {
+	if k.Batch.Magic() < 2 || len(d.Pools) > 0 {
+		return d.appendThroughKgo(dst, k)
+	}
+	var err error
+	if d.iter, err = k.Batch.Records(d.decompressor(), d.maxBytes()); err != nil {
+		return dst, err
+	}
+	defer func() { d.iter = batchdecode.Records{} }() // do not hold on to the batch
+
+	kept, left := dst, d.iter.Remaining()
+	proto := d.prototype(k)
+	var slab []kgo.Record
+	var r batchdecode.Record
+	for d.iter.Next(&r) {
+		if r.Offset < k.From {
+			continue
+		}
+		if len(slab) == 0 {
+			slab = make([]kgo.Record, max(1, min(slabRecords, left)))
+		}
+		rec := &slab[0]
+		slab, left = slab[1:], left-1
+		*rec = proto
+		d.fill(rec, &r)
+		kept = append(kept, rec)
+	}
+	if err := d.iter.Err(); err != nil {
+		clear(kept[len(dst):])
+		return dst, err
+	}
+	return kept, nil
+}
+
+func (d *Decoder) decompressor() batchdecode.Decompressor {
+	if d.Custom != nil {
+		return codec.FromKgo(d.Custom)
+	}
+	return sharedCodec
+}
+
+func (d *Decoder) maxBytes() int {
+	if d.MaxBatchBytes > 0 {
+		return d.MaxBatchBytes
+	}
+	return DefaultMaxBatchBytes
+}
+
+// prototype is what all records of the batch have in common.
+func (d *Decoder) prototype(k Kept) kgo.Record {
+	b := k.Batch
+	opts := kgo.RecordAttrsOpts{Transactional: b.IsTransactional(), Control: b.IsControl()}
+	if c, err := b.Codec(); err == nil {
+		opts.Codec = kgoCodecs[c]
+	}
+	if b.IsLogAppendTime() {
+		opts.TimestampType = 1
+	}
+	return kgo.Record{
+		Topic:         d.Topic,
+		Partition:     d.Partition,
+		Attrs:         kgo.NewRecordAttrs(opts),
+		ProducerID:    b.ProducerID(),
+		ProducerEpoch: b.ProducerEpoch(),
+		LeaderEpoch:   b.PartitionLeaderEpoch(),
+	}
+}
+
+var kgoCodecs = map[batchdecode.Codec]kgo.CompressionCodecType{
+	batchdecode.CodecNone:   kgo.CodecNone,
+	batchdecode.CodecGzip:   kgo.CodecGzip,
+	batchdecode.CodecSnappy: kgo.CodecSnappy,
+	batchdecode.CodecLZ4:    kgo.CodecLz4,
+	batchdecode.CodecZstd:   kgo.CodecZstd,
+}
+
+func (d *Decoder) fill(rec *kgo.Record, r *batchdecode.Record) {
+	rec.Offset = r.Offset
+	rec.Timestamp = time.UnixMilli(r.Timestamp)
+	rec.Key, rec.Value = r.Key, r.Value
+	if r.HeaderCount() == 0 {
+		return
+	}
+	d.headers = r.AppendHeaders(d.headers[:0])
+	rec.Headers = make([]kgo.RecordHeader, len(d.headers))
+	for i, h := range d.headers {
+		rec.Headers[i] = kgo.RecordHeader{Key: string(h.Key), Value: h.Value}
+	}
+	clear(d.headers)
+}
+
+// SizeHint is about how many records the batch may hold, to size a slice: what
+// the header claims, bounded.
+func (k Kept) SizeHint() int {
+	if k.Batch.Magic() < 2 {
+		return 1
+	}
+	return min(int(k.Batch.RecordCount()), slabRecords)
+}

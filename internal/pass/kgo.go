@@ -1,0 +1,85 @@
+package pass
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"example.com/readcommitted/batchdecode"
+)
+
+// appendThroughKgo hands one batch to kgo's own decoder: messages of formats
+// v0 and v1, which we do not decode, and everything when the user gave pools,
+// because only kgo can make records that go back to them.
+//
+// The batch was judged already, so kgo is asked to keep all of it. One call a
+// batch keeps a decompression error from being swallowed behind records of an
+// earlier batch.
+func (d *Decoder) appendThroughKgo(dst []*kgo.Record, k Kept) ([]*kgo.Record, error) {
+	b := k.Batch
+	opts := kgo.ProcessFetchPartitionOpts{
+		KeepControlRecords:   k.Control,
+		DisableCRCValidation: b.Magic() == 2, // checked by the scan; message CRCs are kgo's to check
+		Offset:               k.From,
+		IsolationLevel:       kgo.ReadUncommitted(),
+		Topic:                d.Topic,
+		Partition:            d.Partition,
+		Pools:                d.Pools,
+	}
+	rp := kmsg.NewFetchResponseTopicPartition()
+	rp.Partition = d.Partition
+	rp.RecordBatches = b.Bytes()
+	fp, next := kgo.ProcessFetchPartition(opts, &rp, d.kgoDecompressor(), nil)
+	if fp.Err != nil {
+		recycle(fp.Records)
+		return dst, throughKgoError(b, fp.Err)
+	}
+	if next <= b.LastOffset() && b.LastOffset() >= k.From {
+		// kgo stops without an error where fewer records are present than
+		// the header claims; a whole batch that does that is damaged.
+		recycle(fp.Records)
+		return dst, throughKgoError(b, fmt.Errorf("%w: fewer records than claimed", batchdecode.ErrCorrupt))
+	}
+	return append(dst, fp.Records...), nil
+}
+
+func (d *Decoder) kgoDecompressor() kgo.Decompressor {
+	if d.Custom != nil {
+		return d.Custom
+	}
+	return boundedKgo{d.maxBytes()}
+}
+
+func recycle(records []*kgo.Record) {
+	for _, r := range records {
+		r.Recycle()
+	}
+}
+
+func throughKgoError(b batchdecode.Batch, err error) error {
+	class := batchdecode.ErrCorrupt
+	switch {
+	case errors.Is(err, batchdecode.ErrTooLarge), errors.Is(err, kgo.ErrMaxDecompress):
+		class = batchdecode.ErrTooLarge
+	case errors.Is(err, batchdecode.ErrCorrupt):
+		class = nil
+	}
+	if class != nil {
+		err = fmt.Errorf("%w: %w", class, err)
+	}
+	return &batchdecode.Error{BaseOffset: b.BaseOffset(), LastOffset: b.LastOffset(), Field: "records", Err: err}
+}
+
+// boundedKgo offers the built-in codecs to kgo's decoder.
+type boundedKgo struct{ limit int }
+
+func (d boundedKgo) Decompress(src []byte, c kgo.CompressionCodecType) ([]byte, error) {
+	for ours, theirs := range kgoCodecs {
+		if theirs == c {
+			return sharedCodec.Decompress(ours, src, d.limit)
+		}
+	}
+	return nil, fmt.Errorf("%w: compression codec %d", batchdecode.ErrUnsupported, c)
+}

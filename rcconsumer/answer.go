@@ -1,0 +1,291 @@
+package rcconsumer
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"example.com/readcommitted/internal/pass"
+)
+
+// minFetchVersion is the first Fetch version that knows isolation levels.
+const minFetchVersion = 4
+
+// answer is what a broker sent for one partition, with what was asked.
+type answer struct {
+	wanted  *wanted
+	part    *kmsg.FetchResponseTopicPartition
+	version int16
+	lease   *lease
+	scanner *pass.Scanner
+	alone   bool // the request was for this partition alone, and did not wait
+	first   bool // the partition had the first turn
+	total   int  // record bytes of the whole answer
+}
+
+// outcome is what an answer means to the broker's loop.
+type outcome struct {
+	got     bool // bytes that took the partition further
+	served  bool // the partition had its turn
+	refresh bool // metadata may be out of date
+}
+
+// notices are what hooks, log and pollers must hear of. They are collected
+// under the partition's lock and told without it.
+type notices struct {
+	anomalies []Anomaly
+	aborted   []BatchInfo
+	err       error // retried
+	ready     bool  // something to hand out
+	moved     bool  // Next moved
+	newLeader bool
+	awaits    bool // the fetch offset must be found anew
+}
+
+// accept takes a partition's part of an answer: in the order of the checks of
+// the Java client, a stale one is dropped, an error handled, and bytes scanned.
+func (c *Consumer) accept(a *answer) outcome {
+	p := a.wanted.p
+	var n notices
+	p.mu.Lock()
+	o := p.acceptLocked(a, &n)
+	n.ready = p.deliverableLocked()
+	p.mu.Unlock()
+	c.tell(p, &n)
+	return o
+}
+
+func (c *Consumer) tell(p *partition, n *notices) {
+	for _, b := range n.aborted {
+		each(c.cfg.hooks, func(h HookAbortedBatch) { h.OnAbortedBatch(p.topic, p.id, b) })
+	}
+	for _, a := range n.anomalies {
+		c.report.anomaly(a)
+	}
+	if n.err != nil {
+		c.report.fetchError(p.topic, p.id, n.err)
+	}
+	if n.newLeader {
+		c.place(p)
+	}
+	if n.awaits {
+		c.resets.poke()
+	}
+	c.offer(p, n.ready, n.moved)
+}
+
+func (p *partition) acceptLocked(a *answer, n *notices) outcome {
+	if p.gen != a.wanted.gen {
+		return outcome{}
+	}
+	if a.version < minFetchVersion {
+		err := &VersionError{Request: "Fetch", Got: a.version, Need: minFetchVersion}
+		p.failLocked(err, n)
+		return outcome{}
+	}
+	if err := kerr.ErrorForCode(a.part.ErrorCode); err != nil {
+		return p.errorLocked(a, err, n)
+	}
+	p.endsLocked(a.wanted.epoch, a.part.LogStartOffset, a.part.LastStableOffset, a.part.HighWatermark)
+	p.trouble.unknown = 0
+	if len(a.part.RecordBatches) == 0 {
+		p.trouble.streak = 0
+		p.emptyLocked(a, n)
+		return outcome{}
+	}
+	return p.scanLocked(a, n)
+}
+
+// scanLocked judges the bytes of an answer and queues what is kept.
+func (p *partition) scanLocked(a *answer, n *notices) outcome {
+	res := a.scanner.Scan(p.passOptionsLocked(), a.part.RecordBatches, a.part.AbortedTransactions)
+	p.stats.addScan(res.Counts, len(a.part.RecordBatches))
+	n.aborted = batchInfos(res.Aborted)
+	n.anomalies = p.anomaliesOf(res.Anomalies)
+	p.stats.Anomalies += int64(len(n.anomalies))
+	if res.Err == nil && res.Next == p.fetchOffset {
+		p.noProgressLocked(len(a.part.RecordBatches), n)
+		return outcome{served: true}
+	}
+	q := &piece{
+		kept: res.Kept, end: res.Next, endEpoch: res.NextEpoch, lease: a.lease, bytes: len(a.part.RecordBatches),
+		highWatermark: a.part.HighWatermark, lastStableOffset: a.part.LastStableOffset, logStartOffset: a.part.LogStartOffset,
+	}
+	a.lease.retain()
+	progressed := res.Next > p.fetchOffset
+	p.fetchOffset = res.Next
+	p.quiet, p.probe, p.pos.readTo = 0, probing{}, 0
+	switch {
+	case p.c.cfg.anomalyPolicy == AnomalyFail && len(n.anomalies) > 0:
+		p.failAtAnomalyLocked(q, a.scanner.OffsetOf(res.Anomalies[0]), n.anomalies[0])
+	case res.Err != nil:
+		q.err = p.batchError(res.Err)
+		p.retryDamagedLocked()
+	default:
+		p.trouble.streak = 0
+	}
+	n.moved = p.appendLocked(q) || n.moved
+	return outcome{got: progressed, served: true}
+}
+
+// failAtAnomalyLocked keeps what lies in front of the anomaly and stops there.
+func (p *partition) failAtAnomalyLocked(q *piece, at int64, an Anomaly) {
+	for i, k := range q.kept {
+		if k.Batch.BaseOffset() >= at {
+			q.kept = q.kept[:i]
+			break
+		}
+	}
+	q.end = min(q.end, at)
+	q.err = &AnomalyError{Anomaly: an}
+	p.phase = resting
+}
+
+// retryDamagedLocked asks for a damaged batch again, ever more seldom: another
+// replica or a repaired disk may have it whole, and nobody may skip it.
+func (p *partition) retryDamagedLocked() {
+	if p.trouble.at != p.fetchOffset {
+		p.trouble.at, p.trouble.repeats = p.fetchOffset, 0
+	}
+	p.trouble.repeats++
+	p.parkLocked(backoff(p.trouble.repeats, 250*time.Millisecond, 5*time.Second))
+}
+
+// failLocked hands out an error that is not going to be retried in silence;
+// the partition is asked for again all the same, ever more seldom.
+func (p *partition) failLocked(err error, n *notices) {
+	p.retryDamagedLocked()
+	p.handOutLocked(err, n)
+}
+
+// handOutLocked queues an error for the next poll.
+func (p *partition) handOutLocked(err error, n *notices) {
+	n.moved = p.appendLocked(&piece{
+		end: p.fetchOffset, endEpoch: -1, err: err,
+		highWatermark: p.pos.HighWatermark, lastStableOffset: p.pos.LastStableOffset, logStartOffset: p.pos.LogStartOffset,
+	}) || n.moved
+}
+
+// noProgressPatience is how many answers in a row may bring nothing usable
+// before a poll is told.
+const noProgressPatience = 3
+
+// noProgressLocked handles bytes without a complete batch at or above the
+// fetch offset.
+func (p *partition) noProgressLocked(size int, n *notices) {
+	err := &NoProgressError{Topic: p.topic, Partition: p.id, Offset: p.fetchOffset, Bytes: size}
+	p.retryDamagedLocked()
+	if p.trouble.repeats >= noProgressPatience {
+		p.handOutLocked(err, n)
+	} else if p.trouble.told.fresh(err, time.Now()) {
+		n.err = err
+	}
+}
+
+// unknownTopicPatience is how many UNKNOWN_TOPIC_ID in a row are retried before
+// they are handed out: a new topic answers so for a moment, a deleted one for
+// ever. kgo's number.
+const unknownTopicPatience = 5
+
+// errorLocked handles a partition's error code. None of them moves the position
+// by itself.
+func (p *partition) errorLocked(a *answer, err error, n *notices) outcome {
+	o := outcome{served: true, refresh: true}
+	switch {
+	case errors.Is(err, kerr.OffsetOutOfRange):
+		p.outOfRangeLocked()
+		n.awaits = true
+		return outcome{served: true}
+	case p.followHintLocked(a):
+		n.newLeader = true
+		return outcome{served: true}
+	case errors.Is(err, kerr.UnknownLeaderEpoch):
+		o.refresh = false // the broker is behind, not we
+	case errors.Is(err, kerr.UnknownTopicID):
+		if p.trouble.unknown++; p.trouble.unknown > unknownTopicPatience {
+			p.failLocked(p.wrap(err), n)
+			return o
+		}
+	case !kerr.IsRetriable(err), errors.Is(err, kerr.CorruptMessage):
+		// A broker that cannot read its own log says CORRUPT_MESSAGE. To
+		// retry that in silence would be a stall without a reason.
+		p.failLocked(p.wrap(err), n)
+		return o
+	}
+	p.retryLocked(err, n)
+	if p.c.cfg.keepRetryable && !errors.Is(err, kerr.FencedLeaderEpoch) {
+		p.handOutLocked(err, n)
+	}
+	return o
+}
+
+// retryLocked asks again after a pause. The first pause is short: most often a
+// leader has moved, and a new leader ends it anyway.
+func (p *partition) retryLocked(err error, n *notices) {
+	p.trouble.streak++
+	p.parkLocked(backoff(p.trouble.streak, 50*time.Millisecond, 2*time.Second))
+	if p.trouble.told.fresh(err, time.Now()) {
+		n.err = err
+	}
+}
+
+// followHintLocked adopts the leader that the answer names (KIP-951), if it is
+// newer than the one known.
+func (p *partition) followHintLocked(a *answer) bool {
+	hint := a.part.CurrentLeader
+	if a.version < 12 || hint.LeaderID < 0 || hint.LeaderEpoch <= p.leaderEpoch || hint.LeaderID == p.leader {
+		return false
+	}
+	return p.setLeaderLocked(hint.LeaderID, hint.LeaderEpoch)
+}
+
+func (p *partition) wrap(err error) error {
+	return fmt.Errorf("topic %s partition %d: fetch at offset %d: %w", p.topic, p.id, p.fetchOffset, err)
+}
+
+// batchError names the batch of a decoding error.
+func (p *partition) batchError(err error) error {
+	base, last := pass.BatchOf(err)
+	e := &BatchError{Topic: p.topic, Partition: p.id, BaseOffset: base, LastOffset: last, errs: []error{err}}
+	if pass.IsTooLarge(err) {
+		e.errs = append(e.errs, &kgo.ErrDecompressTooLarge{
+			Topic: p.topic, Partition: p.id, Offset: base, Epoch: p.leaderEpoch, NextOffset: last + 1,
+		})
+	}
+	return e
+}
+
+func (p *partition) anomaliesOf(found []pass.Anomaly) []Anomaly {
+	if len(found) == 0 {
+		return nil
+	}
+	out := make([]Anomaly, 0, len(found))
+	for _, a := range found {
+		detail := "no entry"
+		if a.FirstOffset >= 0 {
+			detail = fmt.Sprintf("entry with first offset %d", a.FirstOffset)
+		}
+		out = append(out, Anomaly{
+			Kind: a.Kind.String(), Topic: p.topic, Partition: p.id, Offset: a.Offset, ProducerID: a.ProducerID, Detail: detail,
+		})
+	}
+	return out
+}
+
+func batchInfos(batches []pass.Batch) []BatchInfo {
+	if len(batches) == 0 {
+		return nil
+	}
+	infos := make([]BatchInfo, 0, len(batches))
+	for _, b := range batches {
+		infos = append(infos, BatchInfo{
+			BaseOffset: b.BaseOffset(), LastOffset: b.LastOffset(), Records: int(b.RecordCount()), Bytes: len(b.Bytes()),
+			ProducerID: b.ProducerID(), ProducerEpoch: b.ProducerEpoch(),
+		})
+	}
+	return infos
+}

@@ -1,0 +1,267 @@
+package rcconsumer
+
+import (
+	"context"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Consumer reads topics at read_committed (or read_uncommitted, see
+// [ReadUncommitted]). All methods may be called from several goroutines.
+type Consumer struct {
+	cfg    config
+	cl     *kgo.Client
+	ctx    context.Context // ends with Close; of the consumer's own goroutines
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	close  sync.Once
+
+	report *reporter
+	budget *budget
+	pauses pauses
+	meta   *metadata
+	resets *resetter
+	fetch  fetchFunc
+	slots  chan struct{} // kgo.MaxConcurrentFetches; nil if not limited
+
+	mu      sync.Mutex
+	parts   map[string]map[int32]*partition
+	brokers map[int32]*broker
+	closed  bool
+
+	out handOut
+}
+
+// New returns a consumer for the partitions of kgo.ConsumePartitions and the
+// topics of kgo.ConsumeTopics. It takes kgo's options and those of this package
+// in one list, and starts to fetch at once.
+//
+// Defaults that differ from kgo's: the isolation level is read_committed, and
+// FetchMaxWait is 500 ms. Invalid options are reported as kgo.NewClient does;
+// options that this consumer cannot honour are refused by name.
+func New(opts ...kgo.Opt) (*Consumer, error) {
+	cfg, err := readConfig(opts)
+	if err != nil {
+		return nil, err
+	}
+	_, theirs, err := split(opts)
+	if err != nil {
+		return nil, err
+	}
+	cl, err := kgo.NewClient(append(append(defaults(), theirs...), neutral()...)...)
+	if err != nil {
+		return nil, err
+	}
+	c := newConsumer(cfg, cl)
+	c.start()
+	return c, nil
+}
+
+func newConsumer(cfg config, cl *kgo.Client) *Consumer {
+	c := &Consumer{
+		cfg:     cfg,
+		cl:      cl,
+		parts:   make(map[string]map[int32]*partition),
+		brokers: make(map[int32]*broker),
+	}
+	c.ctx, c.cancel = context.WithCancel(cl.Context())
+	c.report = newReporter(&c.cfg)
+	c.budget = newBudget(cfg.bufferBytes, c.pokeBrokers)
+	c.meta = newMetadata(c)
+	c.resets = newResetter(c)
+	c.fetch = c.fetchThroughKgo
+	c.out.init()
+	if cfg.maxConcurrent > 0 {
+		c.slots = make(chan struct{}, cfg.maxConcurrent)
+	}
+	return c
+}
+
+func (c *Consumer) start() {
+	c.spawn(c.meta.run)
+	c.spawn(c.resets.run)
+}
+
+// spawn runs fn until Close, which waits for it.
+func (c *Consumer) spawn(fn func(context.Context)) {
+	c.wg.Add(1)
+	go func() {
+		defer c.wg.Done()
+		fn(c.ctx)
+	}()
+}
+
+// Kgo returns the client underneath, for producing and admin requests. Do not
+// poll it: it consumes nothing.
+func (c *Consumer) Kgo() *kgo.Client { return c.cl }
+
+// Ping reports whether any broker can be reached, as kgo.Client.Ping does.
+func (c *Consumer) Ping(ctx context.Context) error { return c.cl.Ping(ctx) }
+
+// Close ends all fetching, waits for the consumer's goroutines and closes the
+// client underneath. Polls return kgo.ErrClientClosed from then on. It may be
+// called more than once.
+func (c *Consumer) Close() {
+	c.close.Do(func() {
+		c.mu.Lock()
+		c.closed = true
+		c.mu.Unlock()
+		c.cancel()
+		c.wg.Wait()
+		for _, p := range c.allPartitions() {
+			p.mu.Lock()
+			p.dropLocked()
+			p.restLocked()
+			p.mu.Unlock()
+		}
+		c.cl.Close()
+	})
+}
+
+// CloseAllowingRebalance is Close; it is here for callers of kgo's method.
+func (c *Consumer) CloseAllowingRebalance() { c.Close() }
+
+// AllowRebalance does nothing without a group; it is here for callers of kgo's
+// method.
+func (c *Consumer) AllowRebalance() {}
+
+// begin waits for a slot of kgo.MaxConcurrentFetches.
+func (c *Consumer) begin(ctx context.Context) bool {
+	if c.slots == nil {
+		return true
+	}
+	select {
+	case c.slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (c *Consumer) end() {
+	if c.slots != nil {
+		<-c.slots
+	}
+}
+
+// partition returns the state of a partition, nil if it is not being read.
+func (c *Consumer) partition(topic string, id int32) *partition {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.parts[topic][id]
+}
+
+func (c *Consumer) allPartitions() []*partition {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []*partition
+	for _, ps := range c.parts {
+		for _, p := range ps {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// ensure returns the state of a partition and makes it first if need be.
+func (c *Consumer) ensure(topic string, id int32, start offsetSpec) *partition {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.parts[topic][id]
+	if p == nil {
+		p = newPartition(c, topic, id, start)
+		if c.parts[topic] == nil {
+			c.parts[topic] = make(map[int32]*partition)
+		}
+		c.parts[topic][id] = p
+	}
+	return p
+}
+
+// forgetMissing ends the reading of topics that no longer exist.
+func (c *Consumer) forgetMissing(exist map[string]bool) {
+	c.mu.Lock()
+	var gone []*partition
+	for topic, ps := range c.parts {
+		if exist[topic] {
+			continue
+		}
+		for _, p := range ps {
+			gone = append(gone, p)
+		}
+		delete(c.parts, topic)
+	}
+	c.mu.Unlock()
+	for _, p := range gone {
+		p.mu.Lock()
+		p.dropLocked()
+		p.restLocked()
+		leader := p.leader
+		p.mu.Unlock()
+		if b := c.broker(leader); b != nil {
+			b.remove(p)
+		}
+	}
+}
+
+// place puts a partition with its leader, which starts to fetch it.
+func (c *Consumer) place(p *partition) {
+	p.mu.Lock()
+	leader := p.leader
+	awaits := p.phase == awaiting
+	p.mu.Unlock()
+	c.mu.Lock()
+	others := make([]*broker, 0, len(c.brokers))
+	for id, b := range c.brokers {
+		if id != leader {
+			others = append(others, b)
+		}
+	}
+	b := c.brokers[leader]
+	if b == nil && leader != noLeader && !c.closed {
+		b = newBroker(c, leader)
+		c.brokers[leader] = b
+		c.spawn(b.run)
+	}
+	c.mu.Unlock()
+	for _, o := range others {
+		o.remove(p)
+	}
+	if b != nil {
+		b.add(p)
+	}
+	if awaits {
+		c.resets.poke()
+	}
+}
+
+func (c *Consumer) broker(id int32) *broker {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.brokers[id]
+}
+
+func (c *Consumer) brokerCount() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.brokers)
+}
+
+// pokeLeader makes the partition's broker look at it again.
+func (c *Consumer) pokeLeader(p *partition) {
+	p.mu.Lock()
+	leader := p.leader
+	p.mu.Unlock()
+	if b := c.broker(leader); b != nil {
+		b.poke()
+	}
+}
+
+func (c *Consumer) pokeBrokers() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, b := range c.brokers {
+		b.poke()
+	}
+}

@@ -1,0 +1,39 @@
+// Package rcconsumer reads Kafka topics at read_committed: it issues its own
+// Fetch requests over the connections of a kgo.Client, decodes record batch
+// headers itself and drops aborted batches from their headers alone.
+//
+// [New] takes kgo's options; polls return kgo's types. What differs from
+// kgo.Client:
+//
+//   - The isolation level is read_committed unless an option says otherwise.
+//   - The position of a partition passes markers, aborted data and compacted
+//     offsets ([Consumer.Position], [ReturnOnProgress]).
+//   - The last stable offset and the high watermark are known while nothing can
+//     be read, so a reader that waits for an open transaction can tell.
+//   - Aborted batches are neither decompressed nor decoded.
+//   - Where the log itself contradicts the broker's list of aborted
+//     transactions, the log is believed and the contradiction reported
+//     ([HookAnomaly]).
+//
+// # Guarantees
+//
+// Within a partition records are handed out in offset order, each once, until
+// SetOffsets or a reset moves the position. Aborted records are never handed
+// out at read_committed if the broker lists their transaction or their abort
+// marker is in the same answer without an offset hole between. A committed
+// record is never skipped: the position passes an offset only if a complete,
+// valid batch reaches over it, or on a reset, which is reported.
+//
+// # Concurrency
+//
+// All methods may be called from several goroutines at once. Two polls at once
+// return different records; each partition's order holds only within a poll
+// and between polls that follow each other. Hooks are called one after another
+// for one partition, with no lock held.
+//
+// # Cancellation
+//
+// A context that ends while a poll waits ends that poll only; no record is
+// lost, the next poll returns it. Close ends all requests in flight and waits
+// for every goroutine of the consumer.
+package rcconsumer

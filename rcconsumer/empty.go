@@ -1,0 +1,62 @@
+package rcconsumer
+
+import "time"
+
+// probing finds out whether anything is left below the last stable offset. An
+// empty answer there can mean two things: other partitions used up the answer's
+// size, or compaction removed everything up to the end. To tell them apart the
+// partition is asked for alone, twice.
+type probing struct {
+	due     bool
+	empties int   // empty answers to a request for this partition alone
+	end     int64 // the smallest end of these answers, exclusive
+}
+
+const probesNeeded = 2
+
+// emptyLocked handles an answer without bytes and without error. The position
+// never moves on it: no bytes is no proof that an offset does not exist
+// (kafka4beam/brod#326).
+func (p *partition) emptyLocked(a *answer, n *notices) {
+	end := a.part.LastStableOffset
+	if p.c.cfg.readUncommitted {
+		end = a.part.HighWatermark
+	}
+	switch {
+	case p.fetchOffset == end || end < 0:
+		p.quiet = 0 // the normal wait for more
+	case p.fetchOffset > end:
+		// Up to the high watermark a broker answers at once here, whatever
+		// wait was asked for.
+		p.quietLocked()
+	case p.pos.readTo >= end:
+		p.quietLocked() // nothing is left, known already
+	case !a.alone && !a.first && a.total > 0:
+		// Others used up the answer. It is this partition's turn soon.
+	default:
+		p.probeLocked(a.alone, end, n)
+	}
+}
+
+// quietLocked parks a partition whose empty answers do not wait.
+func (p *partition) quietLocked() {
+	p.quiet++
+	p.parkLocked(backoff(p.quiet, 20*time.Millisecond, 500*time.Millisecond))
+}
+
+func (p *partition) probeLocked(alone bool, end int64, n *notices) {
+	if !alone {
+		p.probe = probing{due: true}
+		return
+	}
+	if p.probe.empties == 0 || end < p.probe.end {
+		p.probe.end = end
+	}
+	if p.probe.empties++; p.probe.empties < probesNeeded {
+		return
+	}
+	p.pos.readTo = p.probe.end
+	p.probe = probing{}
+	p.quietLocked()
+	n.moved = true // for those who wait until everything is read
+}

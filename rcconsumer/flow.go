@@ -1,0 +1,140 @@
+package rcconsumer
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// pauses remembers what is paused, also of topics that are not read yet. As in
+// kgo a topic and its partitions are paused independently.
+type pauses struct {
+	mu         sync.Mutex
+	topics     map[string]bool
+	partitions map[string]map[int32]bool
+}
+
+func (s *pauses) paused(topic string, id int32) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.topics[topic] || s.partitions[topic][id]
+}
+
+func (s *pauses) topicList() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.topics))
+}
+
+func (s *pauses) partitionLists() map[string][]int32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lists := make(map[string][]int32, len(s.partitions))
+	for topic, ids := range s.partitions {
+		lists[topic] = slices.Sorted(maps.Keys(ids))
+	}
+	return lists
+}
+
+func (s *pauses) setTopics(topics []string, paused bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.topics == nil {
+		s.topics = make(map[string]bool)
+	}
+	for _, t := range topics {
+		if paused {
+			s.topics[t] = true
+		} else {
+			delete(s.topics, t)
+		}
+	}
+}
+
+func (s *pauses) setPartitions(lists map[string][]int32, paused bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.partitions == nil {
+		s.partitions = make(map[string]map[int32]bool)
+	}
+	for topic, ids := range lists {
+		for _, id := range ids {
+			switch {
+			case !paused:
+				delete(s.partitions[topic], id)
+			case s.partitions[topic] == nil:
+				s.partitions[topic] = map[int32]bool{id: true}
+			default:
+				s.partitions[topic][id] = true
+			}
+		}
+		if len(s.partitions[topic]) == 0 {
+			delete(s.partitions, topic)
+		}
+	}
+}
+
+// PauseFetchTopics stops fetching topics and returns all paused topics, sorted.
+// Records that are buffered are not returned by later polls; they are fetched
+// again after ResumeFetchTopics. Without arguments it only returns the list.
+func (c *Consumer) PauseFetchTopics(topics ...string) []string {
+	c.pauses.setTopics(topics, true)
+	c.dropPaused()
+	return c.pauses.topicList()
+}
+
+// PauseFetchPartitions stops fetching partitions and returns all paused ones.
+// Buffered records are treated as by [Consumer.PauseFetchTopics].
+func (c *Consumer) PauseFetchPartitions(partitions map[string][]int32) map[string][]int32 {
+	c.pauses.setPartitions(partitions, true)
+	c.dropPaused()
+	return c.pauses.partitionLists()
+}
+
+// ResumeFetchTopics ends the pause of topics; partitions paused by themselves
+// stay paused. Fetching goes on at the position, or where SetOffsets put it.
+func (c *Consumer) ResumeFetchTopics(topics ...string) {
+	c.pauses.setTopics(topics, false)
+	c.pokeBrokers()
+}
+
+// ResumeFetchPartitions ends the pause of partitions; a pause of their topic
+// goes on.
+func (c *Consumer) ResumeFetchPartitions(partitions map[string][]int32) {
+	c.pauses.setPartitions(partitions, false)
+	c.pokeBrokers()
+}
+
+// dropPaused gives back the memory of paused partitions: kept, it could fill
+// the buffer and stop all others.
+func (c *Consumer) dropPaused() {
+	for _, p := range c.allPartitions() {
+		if !c.pauses.paused(p.topic, p.id) {
+			continue
+		}
+		p.mu.Lock()
+		p.rewindLocked()
+		p.mu.Unlock()
+	}
+}
+
+// SetOffsets moves partitions to other offsets. What is buffered of them is
+// dropped and an answer that is on its way changes nothing. A partition that is
+// not being read and a negative offset are skipped, as in kgo. It ends the rest
+// of a partition that an error has stopped.
+func (c *Consumer) SetOffsets(offsets map[string]map[int32]kgo.EpochOffset) {
+	for topic, ps := range offsets {
+		for id, eo := range ps {
+			p := c.partition(topic, id)
+			if p == nil || eo.Offset < 0 {
+				continue
+			}
+			p.mu.Lock()
+			p.seekLocked(eo.Offset, eo.Epoch)
+			p.mu.Unlock()
+			c.pokeLeader(p)
+		}
+	}
+}

@@ -1,0 +1,259 @@
+package rcconsumer
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// metadata keeps leaders, topic IDs and the partitions of whole topics up to
+// date, on a goroutine that lives as long as the consumer.
+type metadata struct {
+	c    *Consumer
+	wake chan struct{} // capacity 1
+
+	// Of the goroutine alone:
+	failures int
+	told     map[string]string // last error told, by topic; "" for the request itself
+}
+
+// refreshEvery is the shortest time between two Metadata requests.
+const refreshEvery = 100 * time.Millisecond
+
+func newMetadata(c *Consumer) *metadata {
+	return &metadata{c: c, wake: make(chan struct{}, 1), told: make(map[string]string)}
+}
+
+// refresh asks for metadata soon.
+func (m *metadata) refresh() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// watch asks for metadata when d has passed, and every second after that,
+// until the returned function is called: a Fetch that is not answered may mean
+// that its broker is gone, and its partitions lead elsewhere.
+func (m *metadata) watch(d time.Duration) (done func()) {
+	stop := make(chan struct{})
+	t := time.AfterFunc(d, func() {
+		for {
+			m.refresh()
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Second):
+			}
+		}
+	})
+	return func() {
+		if !t.Stop() {
+			close(stop)
+		}
+	}
+}
+
+func (m *metadata) run(ctx context.Context) {
+	wake := m.wake
+	wait := time.Duration(0)
+	for ctx.Err() == nil {
+		sleep(ctx, wait, wake)
+		if ctx.Err() != nil {
+			return
+		}
+		started := time.Now()
+		wait = m.update(ctx)
+		sleep(ctx, refreshEvery-time.Since(started), nil)
+	}
+}
+
+// update asks once and applies the answer. It returns when to ask again unless
+// woken before.
+func (m *metadata) update(ctx context.Context) time.Duration {
+	named, all := m.c.subscribed()
+	if len(named) == 0 && !all {
+		return m.c.cfg.metadataMaxAge
+	}
+	resp, err := m.request(ctx, named, all)
+	if err != nil {
+		m.failures++
+		m.tell("", fmt.Errorf("metadata: %w", err))
+		return backoff(m.failures, 250*time.Millisecond, 2500*time.Millisecond)
+	}
+	delete(m.told, "")
+	complete := m.apply(resp, all)
+	if !complete {
+		m.failures++
+		return backoff(m.failures, 250*time.Millisecond, 2500*time.Millisecond)
+	}
+	m.failures = 0
+	return m.c.cfg.metadataMaxAge
+}
+
+func (m *metadata) request(ctx context.Context, named []string, all bool) (*kmsg.MetadataResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, m.c.cfg.requestTimeout)
+	defer cancel()
+	req := kmsg.NewPtrMetadataRequest()
+	req.AllowAutoTopicCreation = false
+	if !all {
+		req.Topics = make([]kmsg.MetadataRequestTopic, 0, len(named))
+		for _, name := range named {
+			t := kmsg.NewMetadataRequestTopic()
+			t.Topic = kmsg.StringPtr(name)
+			req.Topics = append(req.Topics, t)
+		}
+		// Through kgo's cache, so that kgo's own ListOffsets follows; never
+		// from the cache, since we ask when we doubt it.
+		return m.c.cl.RequestCachedMetadata(ctx, req, time.Nanosecond)
+	}
+	return req.RequestWith(ctx, m.c.cl)
+}
+
+// tell reports an error once per change. An error that stays is not told again,
+// since it is asked for every few seconds.
+func (m *metadata) tell(topic string, err error) (changed bool) {
+	if text := err.Error(); m.told[topic] != text {
+		m.told[topic] = text
+		m.c.report.fetchError(topic, -1, err)
+		return true
+	}
+	return false
+}
+
+// apply adopts what an answer says, and reports whether everything that is to
+// be read has a leader.
+func (m *metadata) apply(resp *kmsg.MetadataResponse, all bool) (complete bool) {
+	complete = true
+	seen := make(map[string]bool, len(resp.Topics))
+	for i := range resp.Topics {
+		t := &resp.Topics[i]
+		if t.Topic == nil || all && (t.IsInternal || !m.c.cfg.matches(*t.Topic)) {
+			continue
+		}
+		name := *t.Topic
+		seen[name] = true
+		if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
+			m.topicError(name, err)
+			complete = false
+			continue
+		}
+		delete(m.told, name)
+		if !m.c.adopt(name, t) {
+			complete = false
+		}
+	}
+	if all {
+		m.c.forgetMissing(seen)
+	}
+	return complete
+}
+
+// topicError reports that a topic cannot be read. As in kgo an error that may
+// go away is retried in silence, any other is handed out as well.
+func (m *metadata) topicError(topic string, err error) {
+	wrapped := fmt.Errorf("topic %s: metadata: %w", topic, err)
+	if m.tell(topic, wrapped) && (!kerr.IsRetriable(err) || m.c.cfg.keepRetryable) {
+		m.c.inject(topic, -1, wrapped)
+	}
+}
+
+// subscribed returns the topics to ask for, or that all are wanted.
+func (c *Consumer) subscribed() (named []string, all bool) {
+	if c.cfg.regex {
+		return nil, len(c.cfg.include) > 0
+	}
+	named = slices.Collect(maps.Keys(c.cfg.partitions))
+	named = append(named, c.cfg.topics...)
+	slices.Sort(named)
+	return slices.Compact(named), false
+}
+
+// starts returns the partitions of a topic that are to be read, and where they
+// start, given that the topic has count partitions.
+func (c *Consumer) starts(topic string, count int) map[int32]offsetSpec {
+	starts := make(map[int32]offsetSpec)
+	for id, o := range c.cfg.partitions[topic] {
+		starts[id] = specOf(o)
+	}
+	if c.cfg.regex || slices.Contains(c.cfg.topics, topic) {
+		for id := range int32(count) {
+			starts[id] = c.cfg.start
+		}
+	}
+	return starts
+}
+
+// adopt takes over what metadata says of one topic: its ID, new partitions,
+// leaders. It reports whether all partitions that are to be read have one.
+func (c *Consumer) adopt(topic string, t *kmsg.MetadataResponseTopic) (complete bool) {
+	leaders := make(map[int32]*kmsg.MetadataResponseTopicPartition, len(t.Partitions))
+	for i := range t.Partitions {
+		leaders[t.Partitions[i].Partition] = &t.Partitions[i]
+	}
+	complete = true
+	for id, spec := range c.starts(topic, len(t.Partitions)) {
+		meta := leaders[id]
+		if meta == nil {
+			complete = false // named by the caller, not there yet
+			continue
+		}
+		p := c.ensure(topic, id, spec)
+		c.recreated(p, t.TopicID)
+		moved := p.setLeader(meta.Leader, meta.LeaderEpoch)
+		if moved {
+			c.place(p)
+		}
+		complete = complete && meta.Leader >= 0
+	}
+	return complete
+}
+
+// recreated starts a partition anew if its topic was deleted and created again
+// under the same name: nothing of the old topic's offsets means anything in the
+// new one.
+func (c *Consumer) recreated(p *partition, id [16]byte) {
+	p.mu.Lock()
+	old := p.topicID
+	if old == id || id == [16]byte{} {
+		p.mu.Unlock()
+		return
+	}
+	p.topicID = id
+	first := old == [16]byte{}
+	from := p.pos.Next
+	var n notices
+	if !first {
+		p.beginAnewLocked(&n)
+	}
+	p.mu.Unlock()
+	if !first {
+		c.report.offsetReset(p.topic, p.id, from, 0)
+		c.tell(p, &n)
+	}
+}
+
+// beginAnewLocked reads a recreated topic by the reset policy: from its start
+// unless the policy names a place.
+func (p *partition) beginAnewLocked(n *notices) {
+	p.leader, p.leaderEpoch, p.endsEpoch = noLeader, -1, -1 // epochs begin anew
+	p.pos.LogStartOffset, p.pos.LastStableOffset, p.pos.HighWatermark = -1, -1, -1
+	if p.c.cfg.reset.noReset {
+		p.dropLocked()
+		p.phase = resting
+		p.handOutLocked(fmt.Errorf("topic %s partition %d: the topic was deleted and created again: %w", p.topic, p.id, kerr.UnknownTopicID), n)
+		return
+	}
+	spec := p.c.cfg.reset
+	if spec.at == atRewind {
+		spec = offsetSpec{at: atStart, epoch: -1}
+	}
+	p.pos.Next, p.pos.NextEpoch = -1, -1
+	p.beginLocked(spec)
+	n.awaits = p.phase == awaiting
+}

@@ -1,0 +1,266 @@
+package rcconsumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"regexp"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// DefaultBufferBytes is how much fetched data a consumer holds at most unless
+// [BufferBytes] says otherwise, in bytes.
+const DefaultBufferBytes = 128 << 20
+
+// config is everything the engine needs to know of the options, kgo's and ours.
+type config struct {
+	ours
+
+	topics     []string // names, or patterns if regex
+	regex      bool
+	excluded   []string // patterns
+	include    []*regexp.Regexp
+	exclude    []*regexp.Regexp
+	partitions map[string]map[int32]kgo.Offset
+	start      offsetSpec
+	reset      offsetSpec
+
+	readUncommitted bool
+	keepControl     bool
+	keepRetryable   bool
+	skipCRC         bool
+	maxWait         time.Duration
+	minBytes        int32
+	maxBytes        int32
+	maxPartBytes    int32
+	maxConcurrent   int
+
+	decompressor    kgo.Decompressor // nil: the built-in codecs
+	maxDecompressed int
+	pools           []kgo.Pool
+	kgoHooks        []kgo.Hook
+	refused         []string
+	metadataMaxAge  time.Duration
+	backoff         func(int) time.Duration
+	requestTimeout  time.Duration
+	logger          kgo.Logger
+}
+
+// ours are the values of this package's own options.
+type ours struct {
+	bufferBytes      int64
+	returnOnProgress bool
+	hooks            []Hook
+	slog             *slog.Logger
+	anomalyPolicy    AnomalyPolicy
+}
+
+// option is one of ours: to kgo it is an option that changes nothing, so users
+// keep all options in one slice.
+type option struct {
+	kgo.Opt
+	apply func(*ours) error
+}
+
+func newOption(apply func(*ours) error) kgo.Opt {
+	return option{Opt: kgo.WithHooks(), apply: apply}
+}
+
+// ReadUncommitted switches filtering off: aborted data is delivered and the
+// consumer reads to the high watermark, exclusive. It is the same as
+// kgo.FetchIsolationLevel(kgo.ReadUncommitted()); the last of several isolation
+// options counts.
+func ReadUncommitted() kgo.Opt { return kgo.FetchIsolationLevel(kgo.ReadUncommitted()) }
+
+// BufferBytes bounds the memory that the consumer holds of data not yet handed
+// out: fetched bytes, decompressed batches and their records, in bytes. The
+// default is [DefaultBufferBytes]. One batch always passes, however large, so
+// that a small bound slows a consumer down but never stops it.
+//
+// Fetched bytes count from the moment they are asked for. New refuses a bound
+// below 1.
+func BufferBytes(n int64) kgo.Opt {
+	return newOption(func(o *ours) error {
+		if n < 1 {
+			return fmt.Errorf("BufferBytes(%d): must be at least 1", n)
+		}
+		o.bufferBytes = n
+		return nil
+	})
+}
+
+// ReturnOnProgress makes polls return also when there is no record to return
+// but the position of a partition moved over markers, aborted data or
+// compacted offsets. Such a poll returns no fetches at all (len 0); ask
+// [Consumer.Position]. Without this option, as in kgo, a poll with a live
+// context returns records or errors only.
+func ReturnOnProgress() kgo.Opt {
+	return newOption(func(o *ours) error { o.returnOnProgress = true; return nil })
+}
+
+// WithHooks adds hooks of this package, see [Hook]. New refuses a value that
+// implements none of them. A hook given to kgo.WithHooks that also implements
+// one of ours need not be given again.
+func WithHooks(hooks ...Hook) kgo.Opt {
+	return newOption(func(o *ours) error {
+		for _, h := range hooks {
+			if !isHook(h) {
+				return fmt.Errorf("WithHooks: %T implements no hook of this package", h)
+			}
+		}
+		o.hooks = append(o.hooks, hooks...)
+		return nil
+	})
+}
+
+// WithSlog sends the consumer's own log lines to l: retried errors, resets,
+// anomalies. Without it they go to the logger given by kgo.WithLogger, if any.
+func WithSlog(l *slog.Logger) kgo.Opt {
+	return newOption(func(o *ours) error { o.slog = l; return nil })
+}
+
+// AnomalyPolicy is what the consumer does about an [Anomaly] besides counting
+// it, logging it and calling hooks.
+type AnomalyPolicy uint8
+
+const (
+	// AnomalyLog goes on. This is the default: what the log itself says has
+	// already decided what was delivered.
+	AnomalyLog AnomalyPolicy = iota
+	// AnomalyFail hands out the records in front of the anomaly, then an
+	// [*AnomalyError]; the partition rests until SetOffsets.
+	AnomalyFail
+)
+
+// OnAnomalyDo chooses what follows an anomaly.
+func OnAnomalyDo(p AnomalyPolicy) kgo.Opt {
+	return newOption(func(o *ours) error {
+		if p > AnomalyFail {
+			return fmt.Errorf("OnAnomalyDo(%d): unknown policy", p)
+		}
+		o.anomalyPolicy = p
+		return nil
+	})
+}
+
+// split separates our options from kgo's.
+func split(opts []kgo.Opt) (o ours, theirs []kgo.Opt, err error) {
+	o.bufferBytes = DefaultBufferBytes
+	for _, opt := range opts {
+		our, ok := opt.(option)
+		if !ok {
+			theirs = append(theirs, opt)
+			continue
+		}
+		if err := our.apply(&o); err != nil {
+			return o, nil, err
+		}
+	}
+	return o, theirs, nil
+}
+
+// defaults are put in front of the user's options, so that theirs win.
+func defaults() []kgo.Opt {
+	return []kgo.Opt{
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.FetchMaxWait(500 * time.Millisecond), // a Fetch in flight cannot be cancelled without losing the connection
+	}
+}
+
+// neutral is put behind the user's options: kgo itself must not consume.
+func neutral() []kgo.Opt {
+	return []kgo.Opt{kgo.ConsumeTopics(), kgo.ConsumePartitions(nil)}
+}
+
+// probe reads option values from a client that never starts: its first hook
+// runs after validation and before any goroutine, reads, and ends the
+// construction with a panic of a private type.
+type probe struct{ read func(*kgo.Client) }
+
+type probeDone struct{}
+
+func (p probe) OnNewClient(cl *kgo.Client) {
+	p.read(cl)
+	panic(probeDone{})
+}
+
+// readConfig validates opts and returns what the engine needs of them.
+func readConfig(opts []kgo.Opt) (cfg config, err error) {
+	own, theirs, err := split(opts)
+	if err != nil {
+		return cfg, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel() // the probe's client leaves a child on its parent context
+	all := append([]kgo.Opt{kgo.WithHooks(probe{func(cl *kgo.Client) { cfg = configOf(cl) }})}, defaults()...)
+	all = append(append(all, theirs...), kgo.WithContext(ctx))
+	if err := construct(all); err != nil {
+		return cfg, err
+	}
+	cfg.ours = own
+	cfg.kgoHooks = cfg.kgoHooks[1:] // without the probe
+	for _, h := range cfg.kgoHooks {
+		if isHook(h) {
+			cfg.hooks = append(cfg.hooks, h)
+		}
+	}
+	return cfg, cfg.compile()
+}
+
+func construct(opts []kgo.Opt) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil, probeDone:
+		default:
+			panic(r)
+		}
+	}()
+	cl, err := kgo.NewClient(opts...)
+	if err == nil {
+		cl.Close()
+		err = errors.New("kgo did not call the hook that reads its options")
+	}
+	return err
+}
+
+func configOf(cl *kgo.Client) config {
+	c := config{
+		topics:          value[[]string](cl, kgo.ConsumeTopics),
+		regex:           value[bool](cl, kgo.ConsumeRegex),
+		excluded:        value[[]string](cl, kgo.ConsumeExcludeTopics),
+		partitions:      value[map[string]map[int32]kgo.Offset](cl, kgo.ConsumePartitions),
+		start:           specOf(value[kgo.Offset](cl, kgo.ConsumeStartOffset)),
+		reset:           specOf(value[kgo.Offset](cl, kgo.ConsumeResetOffset)),
+		readUncommitted: value[int8](cl, kgo.FetchIsolationLevel) == 0,
+		keepControl:     value[bool](cl, kgo.KeepControlRecords),
+		keepRetryable:   value[bool](cl, kgo.KeepRetryableFetchErrors),
+		skipCRC:         value[bool](cl, kgo.DisableFetchCRCValidation),
+		maxWait:         value[time.Duration](cl, kgo.FetchMaxWait),
+		minBytes:        value[int32](cl, kgo.FetchMinBytes),
+		maxBytes:        value[int32](cl, kgo.FetchMaxBytes),
+		maxPartBytes:    value[int32](cl, kgo.FetchMaxPartitionBytes),
+		maxConcurrent:   value[int](cl, kgo.MaxConcurrentFetches),
+		maxDecompressed: value[int](cl, kgo.MaxDecompressBatchBytes),
+		pools:           value[[]kgo.Pool](cl, kgo.WithPools),
+		kgoHooks:        value[[]kgo.Hook](cl, kgo.WithHooks),
+		metadataMaxAge:  value[time.Duration](cl, kgo.MetadataMaxAge),
+		backoff:         value[func(int) time.Duration](cl, kgo.RetryBackoffFn),
+		requestTimeout:  value[time.Duration](cl, kgo.RequestTimeoutOverhead),
+		logger:          value[kgo.Logger](cl, kgo.WithLogger),
+	}
+	if d := value[kgo.Decompressor](cl, kgo.WithDecompressor); d != nil && reflect.TypeOf(d) != reflect.TypeOf(kgo.DefaultDecompressor()) {
+		c.decompressor = d
+	}
+	c.refused = refusedOptions(cl)
+	return c
+}
+
+// value is the value of one of kgo's options; the zero value if it is unset.
+func value[T any](cl *kgo.Client, opt any) T {
+	v, _ := cl.OptValue(opt).(T)
+	return v
+}

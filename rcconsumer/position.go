@@ -1,0 +1,83 @@
+package rcconsumer
+
+import "time"
+
+// Position is where the consumer stands in one partition. Offsets are -1 where
+// they are not known.
+type Position struct {
+	// Next is the next offset to read: one past the last record handed out,
+	// extended over markers, aborted data, empty batches and holes that follow
+	// it and have been fetched. It begins at the start offset.
+	Next int64
+	// NextEpoch is the leader epoch of the last batch that Next passed, or -1.
+	NextEpoch int32
+
+	LogStartOffset   int64 // first offset of the log, inclusive
+	LastStableOffset int64 // bound of what a read_committed reader may see, exclusive
+	HighWatermark    int64 // bound of what is replicated, exclusive
+	Committed        int64 // the group's committed offset
+
+	UpdatedAt   time.Time // when the broker last answered for this partition
+	StableSince time.Time // since when LastStableOffset has its value
+
+	readTo          int64 // nothing is left below this offset, although Next is smaller
+	readUncommitted bool
+}
+
+// end is the bound of what this reader may see, exclusive.
+func (p Position) end() int64 {
+	if p.readUncommitted {
+		return p.HighWatermark
+	}
+	return p.LastStableOffset
+}
+
+// ReadableLag is how many offsets are left that may be read now: up to the last
+// stable offset, or to the high watermark at read_uncommitted. It counts
+// offsets, not records; markers and aborted data ahead count too.
+func (p Position) ReadableLag() int64 {
+	return max(0, p.end()-max(p.Next, p.readTo))
+}
+
+// HeldBack is how many offsets are withheld by transactions that have not
+// ended: max(0, HighWatermark - LastStableOffset).
+func (p Position) HeldBack() int64 {
+	if p.LastStableOffset < 0 {
+		return 0
+	}
+	return max(0, p.HighWatermark-p.LastStableOffset)
+}
+
+// CaughtUp reports whether nothing readable is left: the end is known and Next
+// has reached it. It is also true if the broker twice had nothing between Next
+// and the end, because compaction removed it.
+func (p Position) CaughtUp() bool {
+	return p.end() >= 0 && max(p.Next, p.readTo) >= p.end()
+}
+
+// Position returns where the consumer stands in a partition; false if the
+// partition is not being read.
+func (c *Consumer) Position(topic string, partition int32) (Position, bool) {
+	p := c.partition(topic, partition)
+	if p == nil {
+		return Position{Next: -1, NextEpoch: -1, LogStartOffset: -1, LastStableOffset: -1, HighWatermark: -1, Committed: -1}, false
+	}
+	return p.position(), true
+}
+
+// Positions returns where the consumer stands in all partitions it reads.
+func (c *Consumer) Positions() map[string]map[int32]Position {
+	return collect(c, (*partition).position)
+}
+
+// collect asks every partition one question.
+func collect[T any](c *Consumer, ask func(*partition) T) map[string]map[int32]T {
+	all := make(map[string]map[int32]T)
+	for _, p := range c.allPartitions() {
+		if all[p.topic] == nil {
+			all[p.topic] = make(map[int32]T)
+		}
+		all[p.topic][p.id] = ask(p)
+	}
+	return all
+}

@@ -1,0 +1,76 @@
+package rcconsumer
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// refusedOptions names the options that are set and that this consumer cannot
+// honour, each with what to do instead. Ignoring one in silence would change
+// what a service relies on.
+func refusedOptions(cl *kgo.Client) []string {
+	var names []string
+	refuse := func(set bool, why string) {
+		if set {
+			names = append(names, why)
+		}
+	}
+	refuse(value[string](cl, kgo.ConsumerGroup) != "",
+		"ConsumerGroup: reading as a member of a group is not supported; name topics or partitions without a group")
+	refuse(value[string](cl, kgo.ShareGroup) != "",
+		"ShareGroup: share groups have no read position to filter for; use kgo itself")
+	refuse(value[string](cl, kgo.Rack) != "",
+		"Rack: reading from followers is not supported; leave it out to read from leaders")
+	refuse(value[kgo.PreferLagFn](cl, kgo.ConsumePreferringLagFn) != nil,
+		"ConsumePreferringLagFn: partitions take turns here; leave it out")
+	refuse(value[int](cl, kgo.MaxConcurrentFetches) == 0,
+		"MaxConcurrentFetches(0): fetching only while polling is not supported; use BufferBytes to bound memory")
+	return names
+}
+
+// compile checks the configuration as a whole and prepares patterns.
+func (c *config) compile() error {
+	if len(c.refused) > 0 {
+		return fmt.Errorf("options that this consumer cannot honour: %s", strings.Join(c.refused, "; "))
+	}
+	if !c.regex {
+		return nil
+	}
+	var err error
+	if c.include, err = compileAll(c.topics); err != nil {
+		return fmt.Errorf("ConsumeTopics: %w", err)
+	}
+	if c.exclude, err = compileAll(c.excluded); err != nil {
+		return fmt.Errorf("ConsumeExcludeTopics: %w", err)
+	}
+	return nil
+}
+
+func compileAll(patterns []string) ([]*regexp.Regexp, error) {
+	all := make([]*regexp.Regexp, 0, len(patterns))
+	for _, p := range patterns {
+		re, err := regexp.Compile(p)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, re)
+	}
+	return all, nil
+}
+
+// matches reports whether a pattern subscription includes the topic.
+func (c *config) matches(topic string) bool {
+	return anyMatch(c.include, topic) && !anyMatch(c.exclude, topic)
+}
+
+func anyMatch(res []*regexp.Regexp, s string) bool {
+	for _, re := range res {
+		if re.MatchString(s) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,255 @@
+package rcconsumer
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// want is how a partition finds the offset to fetch from.
+type want struct {
+	spec offsetSpec // where to start
+
+	// outOfRange: a broker said that from is not in the log.
+	outOfRange bool
+	from       int64
+	consumed   bool // data in front of from was read
+	tries      int  // how often from turned out to be in the log after all
+}
+
+// outOfRangeLocked stops fetching until the bounds of the log are known. What
+// is buffered was read before and stays.
+func (p *partition) outOfRangeLocked() {
+	tries := 0
+	if p.want.outOfRange && p.want.from == p.fetchOffset {
+		tries = p.want.tries + 1
+	}
+	p.gen++
+	p.phase = awaiting
+	p.want = want{outOfRange: true, from: p.fetchOffset, consumed: p.consumed || len(p.queue) > 0, tries: tries}
+	p.parked = time.Time{}
+}
+
+// resetter finds fetch offsets, for all partitions that await one at a time, on
+// a goroutine that lives as long as the consumer.
+type resetter struct {
+	c    *Consumer
+	wake chan struct{} // capacity 1
+}
+
+func newResetter(c *Consumer) *resetter {
+	return &resetter{c: c, wake: make(chan struct{}, 1)}
+}
+
+func (r *resetter) poke() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (r *resetter) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		jobs, next := r.due(time.Now())
+		if len(jobs) == 0 {
+			sleep(ctx, next, r.wake)
+			continue
+		}
+		r.resolve(ctx, jobs)
+	}
+}
+
+// job is one partition whose offset is being found.
+type job struct {
+	p        *partition
+	gen      uint64
+	want     want
+	lastTime time.Time
+	epoch    int32 // leader epoch of the last batch read
+	answers  [queries]listed
+}
+
+func (r *resetter) due(now time.Time) (jobs []*job, next time.Duration) {
+	next = time.Hour
+	for _, p := range r.c.allPartitions() {
+		p.mu.Lock()
+		switch {
+		case p.phase != awaiting || p.leader == noLeader:
+		case p.parked.After(now):
+			next = min(next, p.parked.Sub(now))
+		default:
+			jobs = append(jobs, &job{p: p, gen: p.gen, want: p.want, lastTime: p.lastTime, epoch: p.pos.NextEpoch})
+		}
+		p.mu.Unlock()
+	}
+	return jobs, next
+}
+
+// resolve lists what the jobs need, one kind of question after the other, and
+// applies the answers.
+func (r *resetter) resolve(ctx context.Context, jobs []*job) {
+	for q := range queries {
+		var asked []*job
+		for _, j := range jobs {
+			if j.asks(&r.c.cfg, q) {
+				asked = append(asked, j)
+			}
+		}
+		if len(asked) > 0 {
+			r.c.list(ctx, q, asked)
+		}
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	for _, j := range jobs {
+		r.apply(j)
+	}
+}
+
+// apply moves the partition, unless something newer has moved it meanwhile.
+func (r *resetter) apply(j *job) {
+	p := j.p
+	var n notices
+	var reset func()
+	p.mu.Lock()
+	if p.gen == j.gen && p.phase == awaiting {
+		reset = p.resolvedLocked(j, &n)
+	}
+	n.ready = p.deliverableLocked()
+	p.mu.Unlock()
+	if reset != nil {
+		reset()
+	}
+	r.c.tell(p, &n)
+	r.c.pokeLeader(p)
+}
+
+// resolvedLocked acts on the answers of a job. It returns what to report.
+func (p *partition) resolvedLocked(j *job, n *notices) (report func()) {
+	if err := j.err(); err != nil {
+		p.listFailedLocked(err, n)
+		return nil
+	}
+	if !j.want.outOfRange {
+		to := j.place(j.want.spec)
+		p.trouble.streak = 0
+		p.seekLocked(to.offset, to.epoch)
+		n.moved = true
+		return nil
+	}
+	start, end := j.answers[queryStart].offset, j.answers[queryHighWatermark].offset
+	from := j.want.from
+	switch {
+	case from >= start && from <= end:
+		// In the log after all: the broker was wrong or late, and a reset
+		// would skip or repeat data.
+		p.phase = fetching
+		p.parkLocked(backoff(j.want.tries+1, 50*time.Millisecond, 2*time.Second))
+		n.err = kerr.OffsetOutOfRange
+		return nil
+	case p.c.cfg.reset.noReset:
+		p.phase = resting
+		p.handOutLocked(&OffsetOutOfRangeError{Topic: p.topic, Partition: p.id, Offset: from, Start: start, End: end}, n)
+		return nil
+	}
+	to, lost := j.afterLoss(&p.c.cfg, start, end)
+	var err error
+	if lost {
+		err = &kgo.ErrDataLoss{
+			Topic: p.topic, Partition: p.id, ConsumedTo: from, ConsumedToEpoch: j.epoch,
+			ResetTo: to.offset, ResetToEpoch: to.epoch,
+		}
+	}
+	p.jumpLocked(to, err, n)
+	return func() { p.c.report.offsetReset(p.topic, p.id, from, to.offset) }
+}
+
+// jumpLocked goes on reading elsewhere, behind what is buffered.
+func (p *partition) jumpLocked(to listed, err error, n *notices) {
+	p.phase = fetching
+	p.trouble, p.probe, p.quiet = trouble{}, probing{}, 0
+	p.want = want{}
+	p.audit.Clear()
+	q := &piece{
+		end: p.fetchOffset, endEpoch: -1, err: err, jump: true, jumpTo: to.offset,
+		highWatermark: p.pos.HighWatermark, lastStableOffset: p.pos.LastStableOffset, logStartOffset: p.pos.LogStartOffset,
+	}
+	p.fetchOffset = to.offset
+	n.moved = p.appendLocked(q) || n.moved
+}
+
+// listFailedLocked tries again later. An error that will not go away by itself
+// is handed out as well, as kgo does.
+func (p *partition) listFailedLocked(err error, n *notices) {
+	p.trouble.streak++
+	p.parkLocked(backoff(p.trouble.streak, 100*time.Millisecond, 5*time.Second))
+	if p.trouble.told.fresh(err, time.Now()) {
+		n.err = err
+	}
+	if !isTransient(err) {
+		p.handOutLocked(err, n)
+	}
+	p.c.meta.refresh()
+}
+
+// afterLoss decides where to go from an offset that is not in the log, by the
+// rules of kgo.ConsumeResetOffset, and whether data that was not read is gone
+// at a place that cannot be determined.
+func (j *job) afterLoss(cfg *config, start, end int64) (to listed, lost bool) {
+	first := listed{offset: start, epoch: j.answers[queryStart].epoch}
+	from := j.want.from
+	if !j.want.consumed {
+		return j.firstReset(cfg, first, end), false
+	}
+	if from < start {
+		return first, false // all that is left was never read
+	}
+	switch spec := cfg.reset; {
+	case spec.at == atRewind, spec.byTime:
+		to = listed{offset: from, epoch: -1}
+		if byTime := j.answers[queryTime]; byTime.offset >= 0 && byTime.offset <= from {
+			to = byTime
+		}
+	default:
+		to = j.place(spec)
+	}
+	return to.within(first, listed{offset: end, epoch: -1}), true
+}
+
+// firstReset is where a partition goes that has read nothing yet. Without a
+// policy for that (a rewind has nothing to rewind from) it is the nearest bound
+// of what may be read, as kgo documents for exact offsets.
+func (j *job) firstReset(cfg *config, first listed, end int64) listed {
+	last := listed{offset: end, epoch: -1}
+	switch {
+	case cfg.reset.at != atRewind:
+		return j.place(cfg.reset).within(first, last)
+	case j.want.from < first.offset:
+		return first
+	default:
+		return j.answers[queryEnd].within(first, last)
+	}
+}
+
+// place is the offset that spec names, given the answers.
+func (j *job) place(spec offsetSpec) listed {
+	start, end := j.answers[queryStart], j.answers[queryEnd]
+	var to listed
+	switch {
+	case spec.byTime, spec.at == atLookback:
+		if to = j.answers[queryTime]; to.offset < 0 {
+			to = end
+		}
+		return to
+	case spec.at == atEnd:
+		to = end.plus(spec.relative)
+	case spec.at >= 0:
+		to = listed{offset: max(0, spec.at+spec.relative), epoch: -1}
+	default: // the start, and a rewind from where nothing was read
+		to = start.plus(spec.relative)
+	}
+	return to.within(start, end)
+}
