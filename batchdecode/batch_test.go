@@ -164,7 +164,7 @@ func TestNextReportsDamageInACutBatch(t *testing.T) {
 		{"length", batchtest.Data(7, 8).ClaimLength(13).Bytes()[:12], batchdecode.ErrCorrupt, "batch length"},
 		{"magic 3", batchtest.Data(7, 8).ClaimMagic(3).Bytes()[:17], batchdecode.ErrUnsupported, "magic"},
 		{"magic -1", batchtest.Data(7, 8).ClaimMagic(-1).Bytes()[:17], batchdecode.ErrUnsupported, "magic"},
-		{"length for magic 1", batchtest.MessageV1(7, 7).ClaimLength(21).Bytes()[:17], batchdecode.ErrCorrupt, "batch length"},
+		{"length for magic 1", batchtest.Set(batchtest.MessageV1(7, 7).Bytes(), 8, 0, 0, 0, 21)[:17], batchdecode.ErrCorrupt, "batch length"},
 		{"length for magic 2", batchtest.Data(7, 8).ClaimLength(48).Bytes()[:17], batchdecode.ErrCorrupt, "batch length"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -307,7 +307,7 @@ func TestLegacyAttributes(t *testing.T) {
 	c, err := b.Codec()
 	require.NoError(t, err)
 	require.Equal(t, batchdecode.CodecLZ4, c)
-	b = next(t, batchtest.MessageV1(4, 4).Set(17, 0x08).Bytes())
+	b = next(t, batchtest.Set(batchtest.MessageV1(4, 4).Bytes(), 17, 0x08))
 	require.True(t, b.IsLogAppendTime())
 	require.EqualValues(t, 8, b.Attributes())
 }

@@ -74,6 +74,12 @@ type Records struct {
 	count, read   int
 	previousDelta int32
 	err           error
+
+	// Of the header, for the arithmetic of each record.
+	baseOffset, baseTimestamp int64
+	lastDelta                 int32
+	appended                  bool  // log append time
+	appendTime                int64 // if appended
 }
 
 // Records opens the record section, through d if it is compressed. limit
@@ -98,7 +104,11 @@ func (b Batch) Records(d Decompressor, limit int) (Records, error) {
 	if count == 0 && len(section) > 0 {
 		return Records{}, b.errorAt(HeaderLen, "records", corruptf("%d bytes after the last record", len(section)))
 	}
-	return Records{batch: b, section: section, count: count, previousDelta: -1}, nil
+	return Records{
+		batch: b, section: section, count: count, previousDelta: -1,
+		baseOffset: b.BaseOffset(), baseTimestamp: b.BaseTimestamp(), lastDelta: b.LastOffsetDelta(),
+		appended: b.IsLogAppendTime(), appendTime: b.MaxTimestamp(),
+	}, nil
 }
 
 // section returns the record section decompressed.
@@ -204,15 +214,15 @@ func (it *Records) decode(r *Record, c *cursor) {
 	case c.left() > 0:
 		c.fail(c.at, "end", corruptf("%d bytes left in the record", c.left()))
 		return
-	case delta <= it.previousDelta || delta > it.batch.LastOffsetDelta():
-		c.fail(deltaAt, "offset delta", corruptf("%d after %d, last %d", delta, it.previousDelta, it.batch.LastOffsetDelta()))
+	case delta <= it.previousDelta || delta > it.lastDelta:
+		c.fail(deltaAt, "offset delta", corruptf("%d after %d, last %d", delta, it.previousDelta, it.lastDelta))
 		return
 	}
 	it.previousDelta = delta
-	r.Offset = it.batch.BaseOffset() + int64(delta)
-	r.Timestamp = it.batch.BaseTimestamp() + timestampDelta
-	if it.batch.IsLogAppendTime() {
-		r.Timestamp = it.batch.MaxTimestamp()
+	r.Offset = it.baseOffset + int64(delta)
+	r.Timestamp = it.baseTimestamp + timestampDelta
+	if it.appended {
+		r.Timestamp = it.appendTime
 	}
 }
 
