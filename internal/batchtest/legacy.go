@@ -30,27 +30,18 @@ func message(magic int8, base, last int64) Message {
 // Codec compresses the messages into a wrapper.
 func (m Message) Codec(c Codec) Message { m.codec = c; return m }
 
-// With replaces the records.
-func (m Message) With(records ...Record) Message { m.records = records; return m }
+// Keep removes all records but those at the offsets, as compaction does. One
+// must be left.
+func (m Message) Keep(offsets ...int64) Message {
+	m.records = Batch{records: m.records}.Keep(offsets...).records
+	return m
+}
 
-// Cut is [Batch.Cut].
+// Cut drops the last n bytes.
 func (m Message) Cut(n int) Message { return m.then(func(b []byte) []byte { return Cut(b, n) }) }
 
 // Flip is [Batch.Flip].
 func (m Message) Flip(pos int) Message { return m.then(func(b []byte) []byte { return Flip(b, pos) }) }
-
-// Set is [Batch.Set].
-func (m Message) Set(pos int, with ...byte) Message {
-	return m.then(func(b []byte) []byte { return Set(b, pos, with...) })
-}
-
-// FixCRC is [Batch.FixCRC].
-func (m Message) FixCRC() Message { return m.then(FixCRC) }
-
-// ClaimLength makes the size field lie.
-func (m Message) ClaimLength(n int32) Message {
-	return m.then(func(b []byte) []byte { return setLength(b, n) })
-}
 
 func (m Message) then(damage func([]byte) []byte) Message {
 	m.damage = append(slices.Clone(m.damage), damage)

@@ -41,6 +41,20 @@ func (l Log) End() int64 {
 	return end
 }
 
+// Partition is a healthy answer with the log: high watermark and last stable
+// offset are its end. The list is in wire order, nil is null.
+func (l Log) Partition(
+	list []kmsg.FetchResponseTopicPartitionAbortedTransaction,
+) *kmsg.FetchResponseTopicPartition {
+	p := kmsg.NewFetchResponseTopicPartition()
+	p.HighWatermark = l.End()
+	p.LastStableOffset = p.HighWatermark
+	p.LogStartOffset = 0
+	p.AbortedTransactions = list
+	p.RecordBatches = l.Bytes()
+	return &p
+}
+
 // Aborted builds an aborted-transactions list from pairs of producer ID and
 // first offset, in wire order. Without a pair it is empty, not null.
 func Aborted(pairs ...int64) []kmsg.FetchResponseTopicPartitionAbortedTransaction {

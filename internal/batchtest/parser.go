@@ -66,7 +66,7 @@ func (p *parser) once(key string) error {
 }
 
 // input reads a line above the dashes.
-func (p *parser) input(key string, words []string) (err error) {
+func (p *parser) input(key string, words []string) error {
 	switch key {
 	case "batch", "empty", "message", "raw", "abort", "commit", "control":
 		e, err := parseEntry(key, words)
@@ -76,7 +76,14 @@ func (p *parser) input(key string, words []string) (err error) {
 		return err
 	case "aborted":
 		return p.abortedLine(words)
+	case "fetch", "limit", "log-start", "lso", "hw":
+		return p.numberLine(key, words)
 	}
+	return errors.New("unknown line")
+}
+
+// numberLine reads a line that stands for one number.
+func (p *parser) numberLine(key string, words []string) (err error) {
 	if len(words) != 1 {
 		return errors.New("takes one number")
 	}
@@ -89,10 +96,8 @@ func (p *parser) input(key string, words []string) (err error) {
 		p.LogStartOffset, err = parseInt[int64](words[0], 64)
 	case "lso":
 		p.LastStableOffset, err = parseInt[int64](words[0], 64)
-	case "hw":
-		p.HighWatermark, err = parseInt[int64](words[0], 64)
 	default:
-		err = errors.New("unknown line")
+		p.HighWatermark, err = parseInt[int64](words[0], 64)
 	}
 	return err
 }

@@ -110,13 +110,11 @@ func Parse(file, text string) (Scenario, error) {
 
 // Partition is the scenario as a partition of a Fetch response.
 func (s *Scenario) Partition() *kmsg.FetchResponseTopicPartition {
-	p := kmsg.NewFetchResponseTopicPartition()
+	p := s.log.Partition(s.Aborted)
 	p.HighWatermark = s.HighWatermark
 	p.LastStableOffset = s.LastStableOffset
 	p.LogStartOffset = s.LogStartOffset
-	p.AbortedTransactions = s.Aborted
-	p.RecordBatches = s.Records
-	return &p
+	return p
 }
 
 // Sent returns the record that the log has at an offset, as a reader has to

@@ -2,8 +2,11 @@ package batchtest
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"os"
+	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -113,6 +116,38 @@ func TestScenariosTimestampsAreThoseSent(t *testing.T) {
 			sent, ok := s.Sent(s.Visible[i])
 			require.True(t, ok, "%s: offset %d", s.Name, s.Visible[i])
 			require.Equal(t, want, sent.Timestamp, "%s: offset %d", s.Name, s.Visible[i])
+		}
+	}
+}
+
+// Every file says in its name what holds and in its comment where that is known
+// from: an issue, a change, a proposal, a test or a piece of source.
+func TestScenariosNameBehaviourAndSource(t *testing.T) {
+	name := regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)+$`)
+	source := regexp.MustCompile(`#\d+|KAFKA-\d+|KIP-\d+|RFC \d+|v\d+\.\d+|[0-9a-f]{8}|[a-z][A-Z]`)
+	for _, s := range load(t) {
+		require.Regexp(t, name, s.Name)
+		require.Regexp(t, source, s.Doc, s.Name)
+	}
+}
+
+// A raw snappy block can begin like the framing; the scenario for it has to.
+func TestSnappyScenarioLooksFramed(t *testing.T) {
+	for _, s := range load(t) {
+		if s.Name == "snappy-raw-block-that-looks-framed" {
+			require.Equal(t, Xerial.Compress([]byte{0})[:2], s.Records[headerLen:headerLen+2])
+			return
+		}
+	}
+	require.Fail(t, "no such scenario")
+}
+
+func TestReadmeNamesEveryAttribute(t *testing.T) {
+	readme, err := os.ReadFile("../../testdata/README.md")
+	require.NoError(t, err)
+	for _, known := range []map[string]attribute{batchAttributes, emptyAttributes, dataAttributes, controlAttributes} {
+		for _, name := range slices.Sorted(maps.Keys(known)) {
+			require.Regexp(t, "`"+name+"[=`]|, `?"+name+"=", string(readme))
 		}
 	}
 }
