@@ -72,7 +72,7 @@ type Cluster struct {
 	local   *localkafka.Cluster
 	private bool // local is this test's alone
 	fake    *kfake.Cluster
-	client  *kgo.Client // for set-up and waits
+	client  *kgo.Client // for set-up, waits and plain producing
 	admin   *kadm.Client
 }
 
@@ -147,11 +147,10 @@ func LeakOptions() []goleak.Option {
 	}
 }
 
-// connect gives the cluster its client. Metadata is asked for afresh each time
-// it is needed: tests wait for it to change.
+// connect gives the cluster its client, for set-up, waits and plain producing.
 func (c *Cluster) connect(t testing.TB) {
 	t.Helper()
-	c.client = c.Client(t, kgo.MetadataMinAge(10*time.Millisecond))
+	c.client = c.Client(t, kgo.MetadataMinAge(10*time.Millisecond), kgo.MaxVersions(producerVersions(2)))
 	c.admin = kadm.NewClient(c.client)
 }
 

@@ -59,23 +59,8 @@ func (c *Cluster) Producer(t testing.TB, config ProducerConfig) *Producer {
 	if config.TransactionVersion == 0 {
 		config.TransactionVersion = c.transactionVersion(t)
 	}
-	versions := kversion.Stable()
-	versions.SetMaxKeyVersion(int16(kmsg.AddPartitionsToTxn), 3) // above are for brokers
-	if config.TransactionVersion < 2 {
-		versions.SetMaxKeyVersion(int16(kmsg.Produce), 11)
-		versions.SetMaxKeyVersion(int16(kmsg.EndTxn), 4)
-	} else {
-		versions.SetMaxKeyVersion(int16(kmsg.Produce), 12) // above need a topic ID
-	}
-	p := &Producer{
-		cluster:  c,
-		config:   config,
-		client:   c.Client(t, kgo.MaxVersions(versions)),
-		id:       -1,
-		epoch:    -1,
-		sequence: map[topicPartition]int32{},
-		added:    map[topicPartition]bool{},
-	}
+	p := c.newProducer(config)
+	p.client = c.Client(t, kgo.MaxVersions(producerVersions(config.TransactionVersion)))
 	if config.Idempotent || config.TransactionalID != "" {
 		p.id, p.epoch = p.init(t)
 	}
@@ -85,7 +70,32 @@ func (c *Cluster) Producer(t testing.TB, config ProducerConfig) *Producer {
 // Produce writes a batch without producer ID and returns its base offset.
 func (c *Cluster) Produce(t testing.TB, topic string, partition int32, b Batch) int64 {
 	t.Helper()
-	return c.Producer(t, ProducerConfig{}).Produce(t, topic, partition, b)
+	return c.newProducer(ProducerConfig{}).Produce(t, topic, partition, b)
+}
+
+// newProducer is a producer without producer ID on the cluster's own client.
+func (c *Cluster) newProducer(config ProducerConfig) *Producer {
+	return &Producer{
+		cluster:  c,
+		config:   config,
+		client:   c.client,
+		id:       -1,
+		epoch:    -1,
+		sequence: map[topicPartition]int32{},
+		added:    map[topicPartition]bool{},
+	}
+}
+
+// producerVersions are the highest request versions of a transaction version.
+func producerVersions(transactionVersion int16) *kversion.Versions {
+	versions := kversion.Stable()
+	versions.SetMaxKeyVersion(int16(kmsg.AddPartitionsToTxn), 3) // above are for brokers
+	versions.SetMaxKeyVersion(int16(kmsg.Produce), 12)           // above need a topic ID
+	if transactionVersion < 2 {
+		versions.SetMaxKeyVersion(int16(kmsg.Produce), 11)
+		versions.SetMaxKeyVersion(int16(kmsg.EndTxn), 4)
+	}
+	return versions
 }
 
 // Fence takes over a transactional ID as a new instance of its producer would:
@@ -115,6 +125,9 @@ func (p *Producer) Produce(t testing.TB, topic string, partition int32, b Batch)
 	var base int64
 	retry(t, "produce", func(ctx context.Context) (err error) {
 		base, err = p.TryProduce(ctx, topic, partition, b)
+		if isTransport(err) && p.id < 0 {
+			t.Fatalf("produce without producer ID cannot be repeated: %v", err)
+		}
 		return err
 	})
 	return base

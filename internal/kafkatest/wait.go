@@ -2,7 +2,6 @@ package kafkatest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -174,19 +173,4 @@ func (c *Cluster) partition(ctx context.Context, topic string, partition int32) 
 		}
 	}
 	return partitionMetadata{}, kerr.UnknownTopicOrPartition
-}
-
-// retry does an exchange again for as long as the answer is an error that
-// passes with time: an election, a coordinator that loads, a transaction that
-// is still being ended. Any other error fails the test.
-func retry(t testing.TB, what string, exchange func(context.Context) error) {
-	t.Helper()
-	Wait(t, what, func(ctx context.Context) (string, bool) {
-		err := exchange(ctx)
-		var broker *kerr.Error
-		if err != nil && (!errors.As(err, &broker) || !broker.Retriable) {
-			t.Fatalf("%s: %v", what, err)
-		}
-		return fmt.Sprint(err), err == nil
-	})
 }

@@ -216,6 +216,9 @@ func (c *Cluster) Nodes() []*Node { return c.nodes }
 // there is no such node.
 func (c *Cluster) Node(i int) *Node { return c.nodes[i] }
 
+// Dir is the temporary directory with everything the brokers write.
+func (c *Cluster) Dir() string { return c.dir }
+
 // Version is the Kafka version that runs.
 func (c *Cluster) Version() string { return c.config.Version }
 

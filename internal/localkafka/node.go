@@ -56,6 +56,14 @@ func (n *Node) PartitionDir(topic string, partition int32) string {
 // LogTail are up to the last lines lines the broker wrote to its log.
 func (n *Node) LogTail(lines int) string { return tail(n.logFile(), lines) }
 
+// PID is the process ID of the broker, 0 if it was never started.
+func (n *Node) PID() int {
+	if proc := n.current(); proc != nil {
+		return proc.cmd.Process.Pid
+	}
+	return 0
+}
+
 // Running reports whether the broker's process exists, paused or not.
 func (n *Node) Running() bool {
 	n.mu.Lock()
