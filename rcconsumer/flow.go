@@ -97,14 +97,14 @@ func (c *Consumer) PauseFetchPartitions(partitions map[string][]int32) map[strin
 // stay paused. Fetching goes on at the position, or where SetOffsets put it.
 func (c *Consumer) ResumeFetchTopics(topics ...string) {
 	c.pauses.setTopics(topics, false)
-	c.pokeBrokers()
+	c.resume()
 }
 
 // ResumeFetchPartitions ends the pause of partitions; a pause of their topic
 // goes on.
 func (c *Consumer) ResumeFetchPartitions(partitions map[string][]int32) {
 	c.pauses.setPartitions(partitions, false)
-	c.pokeBrokers()
+	c.resume()
 }
 
 // dropPaused gives back the memory of paused partitions: kept, it could fill
@@ -117,6 +117,18 @@ func (c *Consumer) dropPaused() {
 		p.mu.Lock()
 		p.rewindLocked()
 		p.mu.Unlock()
+	}
+}
+
+// resume fetches on, and offers what a partition that may not be rewound has
+// kept through its pause, for example an error.
+func (c *Consumer) resume() {
+	c.pokeBrokers()
+	for _, p := range c.allPartitions() {
+		p.mu.Lock()
+		ready := p.deliverableLocked()
+		p.mu.Unlock()
+		c.offer(p, ready && !c.pauses.paused(p.topic, p.id), false)
 	}
 }
 
