@@ -34,7 +34,7 @@ type Batch struct {
 	appendTime  int64
 	horizon     int64
 	payload     []byte // replaces the record section if not nil
-	spoilt      []spoil
+	faults      []spoil
 	trailing    int
 	claims      claims
 	damage      []func([]byte) []byte
@@ -225,7 +225,7 @@ func (b Batch) sent() []Record {
 func (b Batch) end() int64 { return b.last + 1 }
 
 func (b Batch) damaged() bool {
-	return len(b.damage) > 0 || len(b.spoilt) > 0 || b.trailing > 0 || b.payload != nil ||
+	return len(b.damage) > 0 || len(b.faults) > 0 || b.trailing > 0 || b.payload != nil ||
 		b.claims != claims{} || !b.codec.known()
 }
 

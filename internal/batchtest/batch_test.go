@@ -88,11 +88,11 @@ func TestDeleteHorizonLeavesTimestampsAlone(t *testing.T) {
 
 // A description that is shared must not change when another is made of it.
 func TestMethodsLeaveTheirReceiverAlone(t *testing.T) {
-	b := Data(0, 3).Txn(1).Flip(-1).Spoil(SpoiltLength, 0)
+	b := Data(0, 3).Txn(1).Flip(-1).Spoil(FaultLength, 0)
 	before := b.Bytes()
 	_ = b.Cut(1).Bytes()
 	_ = b.Flip(-2).Bytes()
-	_ = b.Spoil(SpoiltLength, 1).Bytes()
+	_ = b.Spoil(FaultLength, 1).Bytes()
 	_ = b.Each(func(r Record) Record { r.Value = nil; return r }).Bytes()
 	_ = b.Keep(2).ClaimCount(9).Epoch(9).Bytes()
 	require.Equal(t, before, b.Bytes())

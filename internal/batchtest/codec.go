@@ -84,8 +84,9 @@ func (c Codec) Compress(src []byte) []byte {
 		half := len(src) / 2
 		enc := zstdEncoder(nil)
 		return enc.EncodeAll(src[half:], enc.EncodeAll(src[:half], nil))
+	default:
+		return src
 	}
-	return src
 }
 
 // write compresses everything and ends the stream.

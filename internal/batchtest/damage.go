@@ -64,27 +64,27 @@ func (b Batch) then(damage func([]byte) []byte) Batch {
 	return b
 }
 
-// Spoilt names a fault inside one record, under a right CRC.
-type Spoilt string
+// Fault names a fault inside one record, under a right CRC.
+type Fault string
 
 // The faults. In each the batch's own fields are right.
 const (
-	SpoiltLength      Spoilt = "record-length" // claims 1,000 bytes more than the record has
-	SpoiltBody        Spoilt = "record-body"   // one byte more than its fields use
-	SpoiltOffset      Spoilt = "offset-delta"  // lies behind the batch's last offset
-	SpoiltHeaderCount Spoilt = "header-count"  // is -1; the record must have no headers
-	SpoiltHeaderKey   Spoilt = "header-key"    // has length -1; the record must have no headers
+	FaultLength      Fault = "record-length" // claims 1,000 bytes more than the record has
+	FaultBody        Fault = "record-body"   // one byte more than its fields use
+	FaultOffset      Fault = "offset-delta"  // lies behind the batch's last offset
+	FaultHeaderCount Fault = "header-count"  // is -1; the record must have no headers
+	FaultHeaderKey   Fault = "header-key"    // has length -1; the record must have no headers
 )
 
 type spoil struct {
-	kind  Spoilt
+	kind  Fault
 	index int
 }
 
 // Spoil puts a fault into the record with an index, counted from 0 within the
 // batch, before compression.
-func (b Batch) Spoil(kind Spoilt, index int) Batch {
-	b.spoilt = append(slices.Clone(b.spoilt), spoil{kind, index})
+func (b Batch) Spoil(kind Fault, index int) Batch {
+	b.faults = append(slices.Clone(b.faults), spoil{kind, index})
 	return b
 }
 
@@ -92,7 +92,7 @@ func (b Batch) Spoil(kind Spoilt, index int) Batch {
 func (b Batch) Trailing(n int) Batch { b.trailing = n; return b }
 
 func (b Batch) spoil(index int, wire []byte) []byte {
-	for _, s := range b.spoilt {
+	for _, s := range b.faults {
 		if s.index == index {
 			wire = s.kind.apply(wire, b.records[index], b.last-b.base)
 		}
@@ -100,19 +100,19 @@ func (b Batch) spoil(index int, wire []byte) []byte {
 	return wire
 }
 
-func (s Spoilt) apply(wire []byte, r Record, lastDelta int64) []byte {
+func (s Fault) apply(wire []byte, r Record, lastDelta int64) []byte {
 	_, used := kbin.Varint(wire)
 	body := wire[used:]
 	switch s {
-	case SpoiltLength:
+	case FaultLength:
 		return prefixed(int32(len(body)+1000), body)
-	case SpoiltBody:
+	case FaultBody:
 		return prefixed(int32(len(body)+1), append(slices.Clone(body), 0))
-	case SpoiltOffset:
+	case FaultOffset:
 		return Record{Offset: lastDelta + 1, Key: r.Key, Value: r.Value}.wire(0, 0)
-	case SpoiltHeaderCount:
+	case FaultHeaderCount:
 		body = kbin.AppendVarint(slices.Clone(body[:len(body)-1]), -1)
-	case SpoiltHeaderKey:
+	case FaultHeaderKey:
 		body = kbin.AppendVarint(slices.Clone(body[:len(body)-1]), 1)
 		body = kbin.AppendVarint(kbin.AppendVarint(body, -1), -1)
 	default:

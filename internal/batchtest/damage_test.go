@@ -23,7 +23,7 @@ func TestLiesStandUnderARightCRC(t *testing.T) {
 		"trailing":   b.Trailing(3),
 		"fixed flip": b.Flip(-1).FixCRC(),
 	}
-	for _, s := range []Spoilt{SpoiltLength, SpoiltBody, SpoiltOffset, SpoiltHeaderCount, SpoiltHeaderKey} {
+	for _, s := range []Fault{FaultLength, FaultBody, FaultOffset, FaultHeaderCount, FaultHeaderKey} {
 		lies[string(s)] = b.Spoil(s, 2)
 	}
 	for name, lie := range lies {
@@ -41,9 +41,9 @@ func TestDamageBreaksTheCRC(t *testing.T) {
 	require.False(t, crcHolds(Abort(3, 1).Flip(22).Bytes()))
 }
 
-// A spoilt record is found where it was put: the ones before it decode.
+// A faults record is found where it was put: the ones before it decode.
 func TestSpoiltRecordLeavesTheOthersAlone(t *testing.T) {
-	records := decode(t, Data(0, 2).Spoil(SpoiltHeaderKey, 1).Bytes()).Records
+	records := decode(t, Data(0, 2).Spoil(FaultHeaderKey, 1).Bytes()).Records
 	good := decode(t, Data(0, 2).Bytes()).Records
 	size := len(At(0).wire(0, Timestamp(0)))
 	require.Equal(t, good[:size], records[:size])

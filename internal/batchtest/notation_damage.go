@@ -10,12 +10,9 @@ import (
 func parseDamage(name, value string) (func([]byte) []byte, error) {
 	switch name {
 	case "fix-crc":
-		return func(raw []byte) []byte {
-			if len(raw) < 21 {
-				return raw // nowhere to put it
-			}
-			return FixCRC(raw)
-		}, nil
+		return fixCRC, nil
+	case "flip":
+		return damageAt(value, Flip)
 	case "set":
 		pos, text, _ := strings.Cut(value, ":")
 		with, err := parseHex(text)
@@ -23,23 +20,31 @@ func parseDamage(name, value string) (func([]byte) []byte, error) {
 			return nil, fmt.Errorf("set: %w", err)
 		}
 		return damageAt(pos, func(raw []byte, n int) []byte { return Set(raw, n, with...) })
-	case "flip":
-		return damageAt(value, Flip)
-	case "cut", "keep", "length":
-	default:
-		return nil, nil
+	case "cut":
+		return damageBy(value, func(raw []byte, n int32) []byte { return Cut(raw, int(n)) })
+	case "keep":
+		return damageBy(value, func(raw []byte, n int32) []byte { return Cut(raw, len(raw)-int(n)) })
+	case "length":
+		return damageBy(value, setLength)
 	}
+	return nil, nil
+}
+
+// fixCRC is [FixCRC] for what may have been cut before.
+func fixCRC(raw []byte) []byte {
+	if len(raw) < 21 { // ends before the CRC does
+		return raw
+	}
+	return FixCRC(raw)
+}
+
+// damageBy is a change by a number.
+func damageBy(value string, change func([]byte, int32) []byte) (func([]byte) []byte, error) {
 	n, err := parseInt[int32](value, 32)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err
 	}
-	switch name {
-	case "cut":
-		return func(raw []byte) []byte { return Cut(raw, int(n)) }, nil
-	case "keep":
-		return func(raw []byte) []byte { return Cut(raw, len(raw)-int(n)) }, nil
-	}
-	return func(raw []byte) []byte { return setLength(raw, n) }, nil
+	return func(raw []byte) []byte { return change(raw, n) }, nil
 }
 
 // damageAt is a change at a position; a position outside the bytes changes

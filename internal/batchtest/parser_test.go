@@ -27,7 +27,7 @@ func TestLineIsTheBuildersEntry(t *testing.T) {
 		{"batch 0 flip=-3 fix-crc", Data(0, 0).Flip(-3).FixCRC()},
 		{"batch 0 set=30:ffee", Data(0, 0).Set(30, 0xff, 0xee)},
 		{"batch 0 keep=20", Raw(Data(0, 0).Bytes()[:20])},
-		{"batch 0-1 spoil=record-length:1", Data(0, 1).Spoil(SpoiltLength, 1)},
+		{"batch 0-1 spoil=record-length:1", Data(0, 1).Spoil(FaultLength, 1)},
 		{"batch 0 codec=6 payload=0102", Data(0, 0).Codec(6).Payload([]byte{1, 2})},
 		{"empty 0-9 producer=1 txn", Empty(0, 9).Txn(1)},
 		{"empty 4 producer=1 txn control", EmptyControl(4, 1)},
@@ -38,6 +38,7 @@ func TestLineIsTheBuildersEntry(t *testing.T) {
 		{"control 4 producer=1 key=000102 value=null", ControlBatch(4, 1, []byte{0, 1, 2}, nil)},
 		{"message 4 magic=0", MessageV0(4, 4)},
 		{"message 4-9 magic=1 codec=gzip records=4,9 flip=-1", MessageV1(4, 9).Codec(Gzip).Keep(4, 9).Flip(-1)},
+		{"message 4 flip=-1 fix-crc", Raw(FixCRC(MessageV1(4, 4).Flip(-1).Bytes()))},
 		{"raw 00ff 01", Raw{0, 0xff, 1}},
 	}
 	for _, tt := range tests {
@@ -126,7 +127,7 @@ func TestParseNamesFileAndLine(t *testing.T) {
 		{"unknown codec", head + "batch 0 codec=lzo\n" + result, "f.txt:2: batch: codec: unknown codec"},
 		{"too many bytes", head + "batch 0-1000 size=1000000\n" + result, "f.txt:2: batch: size:"},
 		{"negative trailing", head + "batch 0 trailing=-1\n" + result, "f.txt:2: batch: trailing:"},
-		{"spoilt record out of range", head + "batch 0 spoil=record-body:1\n" + result, "f.txt:2: batch: spoil: no record 1"},
+		{"faults record out of range", head + "batch 0 spoil=record-body:1\n" + result, "f.txt:2: batch: spoil: no record 1"},
 		{"types and offsets", head + "control 0-1 producer=1 type=2\n" + result, "f.txt:2: control: type: 1 types for 2"},
 		{"messages without codec", head + "message 0-1 magic=1\n" + result, "f.txt:2: message: a message holds"},
 		{"flag with a value", head + "batch 0 txn=1\n" + result, "f.txt:2: batch: txn: takes no value"},

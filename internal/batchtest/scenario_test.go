@@ -124,7 +124,7 @@ func TestScenariosTimestampsAreThoseSent(t *testing.T) {
 // from: an issue, a change, a proposal, a test or a piece of source.
 func TestScenariosNameBehaviourAndSource(t *testing.T) {
 	name := regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)+$`)
-	source := regexp.MustCompile(`#\d+|KAFKA-\d+|KIP-\d+|RFC \d+|v\d+\.\d+|[0-9a-f]{8}|[a-z][A-Z]`)
+	source := regexp.MustCompile(`#\d+|KAFKA-\d+|KIP-\d+|RFC \d+|v\d+\.\d+|[0-9a-f]{7}|[a-z][A-Z]`)
 	for _, s := range load(t) {
 		require.Regexp(t, name, s.Name)
 		require.Regexp(t, source, s.Doc, s.Name)
