@@ -82,11 +82,9 @@ func (c *Consumer) PollRecords(ctx context.Context, maxRecords int) kgo.Fetches 
 			return kgo.NewErrFetch(kgo.ErrClientClosed)
 		}
 		fetches := c.take(maxRecords)
-		switch {
-		case len(fetches) > 0, ctx == nil:
+		moved := c.out.takeMoved() // whatever is returned, the caller sees positions as they are by then
+		if len(fetches) > 0 || ctx == nil || moved && c.cfg.returnOnProgress {
 			return fetches
-		case c.cfg.returnOnProgress && c.out.takeMoved():
-			return nil
 		}
 		select {
 		case <-changed:
