@@ -97,7 +97,7 @@ func TestControlOfOtherBatches(t *testing.T) {
 		})
 	}
 	t.Run("bad record", func(t *testing.T) {
-		_, ok, err := next(t, batchtest.Abort(9, 7).Spoil(batchtest.SpoiltBody, 0).Bytes()).Control(nil, 0)
+		_, ok, err := next(t, batchtest.Abort(9, 7).Trailing(1).Bytes()).Control(nil, 0)
 		requireError(t, err, batchdecode.ErrCorrupt, 9, 9, "record 0: end")
 		require.False(t, ok)
 	})

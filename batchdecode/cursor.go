@@ -35,19 +35,21 @@ func (c *cursor) int8(field string) int8 {
 	return v
 }
 
-// varint reads a zigzag-coded number of 32 bits. Most of them take one byte.
+// varint reads a zigzag-coded number of 32 bits. Most of them take one byte or
+// two, which are read here.
 func (c *cursor) varint(field string) int32 {
-	if c.at < len(c.b) && c.b[c.at] < 0x80 {
-		u := uint32(c.b[c.at])
+	var u uint32
+	switch b := c.b[c.at:]; {
+	case len(b) > 0 && b[0] < 0x80:
+		u = uint32(b[0])
 		c.at++
-		return int32(u>>1) ^ -int32(u&1)
+	case len(b) > 1 && b[1] < 0x80:
+		u = uint32(b[0]&0x7f) | uint32(b[1])<<7
+		c.at += 2
+	default:
+		u = uint32(c.uvarint(field, 1<<32-1))
 	}
-	return c.longVarint(field)
-}
-
-func (c *cursor) longVarint(field string) int32 {
-	u := c.uvarint(field, 1<<32-1)
-	return int32(uint32(u)>>1) ^ -int32(u&1)
+	return int32(u>>1) ^ -int32(u&1)
 }
 
 // varlong reads a zigzag-coded number of 64 bits.

@@ -56,7 +56,7 @@ func Example() {
 // An error names the batch, the field and the byte, so that a caller can show
 // what is wrong and step over it.
 func ExampleError() {
-	damaged := batchtest.Data(40, 49).Spoil(batchtest.SpoiltLength, 3).Bytes()
+	damaged := batchtest.Data(40, 49).Set(124, 0x7f).FixCRC().Bytes()
 	batch, _, err := batchdecode.Next(damaged)
 	if err != nil {
 		fmt.Println(err)
@@ -76,6 +76,6 @@ func ExampleError() {
 	}
 
 	// Output:
-	// batch 40-49: record 3: length at byte 124: corrupt data: 1020 with 146 bytes left
+	// batch 40-49: record 3: length at byte 124: corrupt data: -64 with 146 bytes left
 	// go on at 50
 }

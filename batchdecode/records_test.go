@@ -204,7 +204,8 @@ func TestDamagedRecordsAreNamed(t *testing.T) {
 }
 
 func TestErrorEndsTheIteration(t *testing.T) {
-	it, err := next(t, batchtest.Data(0, 9).Spoil(batchtest.SpoiltLength, 6).Bytes()).Records(nil, 0)
+	at := len(batchtest.Data(0, 5).Bytes()) // the length of record 6
+	it, err := next(t, batchtest.Data(0, 9).Set(at, 0x7f).FixCRC().Bytes()).Records(nil, 0)
 	require.NoError(t, err)
 	var r batchdecode.Record
 	for i := range int64(6) {

@@ -238,7 +238,7 @@ func TestEveryPrefixAndEveryTailIsCorrupt(t *testing.T) {
 			src := c.Compress(in)
 			for n := range src {
 				out, err := d.Decompress(number(c), src[:n:n], 0)
-				if n > 0 && err == nil && isWhole(c, in, src, n) {
+				if n > 0 && err == nil && isWhole(c, in, n) {
 					require.True(t, bytes.HasPrefix(in, out))
 					continue
 				}
@@ -253,7 +253,7 @@ func TestEveryPrefixAndEveryTailIsCorrupt(t *testing.T) {
 }
 
 // isWhole reports whether a cut falls between two frames or chunks.
-func isWhole(c batchtest.Codec, in, src []byte, n int) bool {
+func isWhole(c batchtest.Codec, in []byte, n int) bool {
 	switch c {
 	case batchtest.Xerial:
 		return n == len(xerial)
