@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/snappy"
@@ -20,7 +21,8 @@ type Codec uint8
 // The codecs. Snappy is one raw block, as librdkafka and others send it;
 // Xerial is the chunked framing of the Java client. The others of one number
 // are frames that not every decoder takes: Zstd without content size or as two
-// frames, LZ4 with content size or without content checksum.
+// frames, LZ4 with content size, without content checksum, or as two blocks of
+// which the second refers to the first (of at most 128 KiB together).
 const (
 	None       Codec = 0
 	Gzip       Codec = 1
@@ -30,18 +32,19 @@ const (
 	Xerial     Codec = 1<<3 | Snappy
 	LZ4Size    Codec = 1<<3 | LZ4
 	LZ4Bare    Codec = 2<<3 | LZ4
+	LZ4Linked  Codec = 3<<3 | LZ4
 	ZstdStream Codec = 1<<3 | Zstd
 	ZstdFrames Codec = 2<<3 | Zstd
 )
 
 // Codecs lists every codec that a decoder has to know.
 func Codecs() []Codec {
-	return []Codec{None, Gzip, Snappy, Xerial, LZ4, LZ4Size, LZ4Bare, Zstd, ZstdStream, ZstdFrames}
+	return []Codec{None, Gzip, Snappy, Xerial, LZ4, LZ4Size, LZ4Bare, LZ4Linked, Zstd, ZstdStream, ZstdFrames}
 }
 
 var codecNames = map[Codec]string{
 	None: "none", Gzip: "gzip", Snappy: "snappy", Xerial: "xerial",
-	LZ4: "lz4", LZ4Size: "lz4-size", LZ4Bare: "lz4-bare",
+	LZ4: "lz4", LZ4Size: "lz4-size", LZ4Bare: "lz4-bare", LZ4Linked: "lz4-linked",
 	Zstd: "zstd", ZstdStream: "zstd-stream", ZstdFrames: "zstd-frames",
 }
 
@@ -76,14 +79,15 @@ func (c Codec) Compress(src []byte) []byte {
 		return lz4Frame(src, lz4.SizeOption(uint64(len(src))))
 	case LZ4Bare:
 		return lz4Frame(src, lz4.ChecksumOption(false), lz4.BlockSizeOption(lz4.Block64Kb))
+	case LZ4Linked:
+		return lz4Linked(src)
 	case Zstd:
-		return zstdEncoder(nil).EncodeAll(src, nil)
+		return zstdWhole().EncodeAll(src, nil)
 	case ZstdStream:
 		return zstdStream(src)
 	case ZstdFrames:
 		half := len(src) / 2
-		enc := zstdEncoder(nil)
-		return enc.EncodeAll(src[half:], enc.EncodeAll(src[:half], nil))
+		return zstdWhole().EncodeAll(src[half:], zstdWhole().EncodeAll(src[:half], nil))
 	default:
 		return src
 	}
@@ -110,11 +114,19 @@ func lz4Frame(src []byte, options ...lz4.Option) []byte {
 	return out.Bytes()
 }
 
+// zstdWhole is shared: an encoder is expensive to make, and EncodeAll may run
+// in several goroutines.
+var zstdWhole = sync.OnceValue(func() *zstd.Encoder { return zstdEncoder(nil) })
+
 func zstdEncoder(w io.Writer) *zstd.Encoder {
-	enc, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
+	enc, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(zstdWindow))
 	must(err)
 	return enc
 }
+
+// zstdWindow is small, since a large one costs every test that makes an
+// encoder.
+const zstdWindow = 128 << 10
 
 // zstdStream flushes half way, so that the size is not known when the frame's
 // header is written.

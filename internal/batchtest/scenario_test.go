@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,9 +15,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
+var all = sync.OnceValues(func() ([]Scenario, error) { return Load(os.DirFS("../../testdata/scenarios")) })
+
 func load(t *testing.T) []Scenario {
 	t.Helper()
-	scenarios, err := Load(os.DirFS("../../testdata/scenarios"))
+	scenarios, err := all()
 	require.NoError(t, err)
 	return scenarios
 }
