@@ -3,10 +3,13 @@ package abortset
 // AnomalyKind names a way in which a broker's list and the log disagree.
 type AnomalyKind uint8
 
-// The kinds of anomalies. A correct broker causes none of them, with one
-// exception: compaction removes an abort marker together with its entry, so a
-// list that still has the entry of a marker already gone is [Contradicted],
-// like any other stale entry. The Java client loses committed data there.
+// The kinds of anomalies. A correct broker causes none of them, compaction
+// included: Kafka's cleaner drops an index entry no later than its abort marker.
+// A broker that still lists a transaction whose marker is gone cannot be told
+// from one that invents entries, and the Java client loses committed data to
+// either.
+//
+// Source: LogCleaner.scala, CleanedTransactionMetadata.
 const (
 	// Missing: an abort marker in view ends the transaction, and the list had
 	// nothing for it. Its data would have leaked.

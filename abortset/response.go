@@ -9,8 +9,9 @@ import (
 // [Set] and by the markers in view. The zero value is ready; using it again
 // reuses its memory.
 //
-// Between calls it keeps memory in proportion to the batches of the latest
-// large response, and for at most 4096 entries and producers.
+// Between calls it keeps memory for at most 4096 entries of the list and as
+// many producers. Memory for more than 4096 batches is given back by the first
+// response that needs less than a quarter of it.
 type Response struct {
 	verdicts  []Verdict
 	anomalies []Anomaly
@@ -105,8 +106,8 @@ func (r *Response) classify(batches []Batch) (last int64, aborts bool) {
 	return last, aborts
 }
 
-// findProducers collects the producers in view and gives each batch its own. Runs of one
-// producer, the usual case, cost one look-up.
+// findProducers collects the producers in view and gives each batch its own.
+// Runs of one producer, the usual case, cost one look-up.
 func (r *Response) findProducers(batches []Batch) {
 	r.places = resized(r.places, len(batches))
 	r.producers = r.producers[:0]
