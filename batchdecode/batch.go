@@ -54,7 +54,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // say: no producer, not transactional, no control records. The zero Batch
 // holds nothing: its Bytes are nil, its offsets -1.
 type Batch struct {
-	data []byte // complete, checked by next
+	data []byte // complete, checked by next; without spare capacity
 }
 
 // Next returns the batch at the front of b and the bytes that follow it. The
@@ -198,7 +198,7 @@ func (b Batch) Payload() []byte {
 	if !b.isCurrent() {
 		return nil
 	}
-	return b.data[HeaderLen:len(b.data):len(b.data)]
+	return b.data[HeaderLen:]
 }
 
 func (b Batch) isCurrent() bool { return len(b.data) >= HeaderLen && b.data[magicAt] == currentMagic }
