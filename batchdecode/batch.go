@@ -63,7 +63,8 @@ type Batch struct {
 //
 // An error is an [*Error] of one of three classes: [ErrTruncated] if b ends
 // inside the batch, also if b is empty; [ErrCorrupt]; [ErrUnsupported] for a
-// magic byte other than 0, 1 or 2. A length that contradicts the format and an
+// magic byte other than 0, 1 or 2. Offsets are not negative, and LastOffset()+1
+// does not overflow. A length that contradicts the format and an
 // unknown magic byte are reported for a cut batch too, as soon as their bytes
 // are there. On error rest is b, unchanged.
 //
@@ -84,15 +85,13 @@ func next(b []byte, checkCRC bool) (Batch, []byte, error) {
 		return Batch{}, b, err
 	}
 	batch := Batch{data: b[:size:size]}
-	if batch.Magic() == currentMagic {
-		if checkCRC {
-			if err := batch.CheckCRC(); err != nil {
-				return Batch{}, b, err
-			}
-		}
-		if err := batch.checkHeader(); err != nil {
+	if checkCRC && batch.isCurrent() {
+		if err := batch.CheckCRC(); err != nil {
 			return Batch{}, b, err
 		}
+	}
+	if err := batch.checkHeader(); err != nil {
+		return Batch{}, b, err
 	}
 	return batch, b[size:], nil
 }
@@ -141,7 +140,8 @@ func frameError(b []byte, position int, field string, err error) *Error {
 	return e
 }
 
-// checkHeader checks the fields that later arithmetic rests on.
+// checkHeader checks the fields that later arithmetic rests on. The offset
+// behind the batch must be one too.
 func (b Batch) checkHeader() error {
 	base, delta := b.BaseOffset(), b.LastOffsetDelta()
 	switch {
@@ -149,9 +149,9 @@ func (b Batch) checkHeader() error {
 		return b.errorAt(0, "base offset", corruptf("%d", base))
 	case delta < 0:
 		return b.errorAt(lastOffsetDeltaAt, "last offset delta", corruptf("%d", delta))
-	case base > math.MaxInt64-int64(delta):
+	case base >= math.MaxInt64-int64(delta):
 		return b.errorAt(lastOffsetDeltaAt, "last offset delta", corruptf("%d overflows the offset", delta))
-	case b.RecordCount() < 0:
+	case b.isCurrent() && b.RecordCount() < 0:
 		return b.errorAt(recordCountAt, "records count", corruptf("%d", b.RecordCount()))
 	}
 	return nil

@@ -194,6 +194,7 @@ func TestNextChecksTheHeader(t *testing.T) {
 	}{
 		{"negative base offset", batchtest.Data(0, 9).Set(0, 0xff), -1 << 56, -1, "base offset"},
 		{"negative last offset delta", batchtest.Data(5, 9).ClaimLastOffsetDelta(-1), 5, -1, "last offset delta"},
+		{"next offset overflows", batchtest.Data(0, 1).Set(0, maxOffset...), math.MaxInt64 - 1, math.MaxInt64, "last offset delta"},
 		{"last offset overflows", batchtest.Data(0, 9).Set(0, maxOffset...), math.MaxInt64 - 1, -1, "last offset delta"},
 		{"count of minus one", batchtest.Data(5, 9).ClaimCount(-1), 5, 9, "records count"},
 		{"smallest count", batchtest.Data(5, 9).ClaimCount(math.MinInt32), 5, 9, "records count"},
@@ -205,10 +206,20 @@ func TestNextChecksTheHeader(t *testing.T) {
 			}
 		})
 	}
-	t.Run("last offset is the largest", func(t *testing.T) {
-		b := next(t, batchtest.Data(0, 1).Set(0, maxOffset...).Bytes())
-		require.EqualValues(t, math.MaxInt64, b.LastOffset())
+	t.Run("next offset is the largest", func(t *testing.T) {
+		b := next(t, batchtest.Data(0, 0).Set(0, maxOffset...).Bytes())
+		require.EqualValues(t, math.MaxInt64-1, b.LastOffset())
 	})
+	for field, raw := range map[string][]byte{
+		"base offset":       batchtest.Set(batchtest.MessageV0(4, 4).Bytes(), 0, 0xff),
+		"last offset delta": batchtest.Set(batchtest.MessageV1(4, 4).Bytes(), 0, binary.BigEndian.AppendUint64(nil, math.MaxInt64)...),
+	} {
+		t.Run("message "+field, func(t *testing.T) {
+			_, _, err := batchdecode.Next(raw)
+			require.ErrorIs(t, err, batchdecode.ErrCorrupt)
+			require.Contains(t, err.Error(), field)
+		})
+	}
 }
 
 // A bad CRC is an error with the batch's range, and says so each time: readers

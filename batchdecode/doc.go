@@ -54,8 +54,8 @@
 // # Errors
 //
 // Four classes, told apart by [errors.Is]: [ErrTruncated], [ErrCorrupt],
-// [ErrUnsupported] and [ErrTooLarge]. The errors of this package are of type
-// [*Error] and name the batch, the byte and the field. No input makes a
+// [ErrUnsupported] and [ErrTooLarge]. Errors about a batch are of type [*Error]
+// and name the batch, the byte and the field. No input makes a
 // function panic or allocate more than the bytes present justify; decompressed
 // bytes are bounded by the limit given to [Batch.Records].
 //

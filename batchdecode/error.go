@@ -29,7 +29,7 @@ var (
 // Error is an error of this package with the place it was found at.
 type Error struct {
 	// BaseOffset is the base offset of the batch, -1 if the bytes end before
-	// it is complete.
+	// the batch length, which is needed to believe in a batch.
 	BaseOffset int64
 
 	// LastOffset is the last offset of the batch, inclusive, -1 if it is not

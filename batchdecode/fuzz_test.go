@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"runtime/metrics"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,6 +43,7 @@ func FuzzNext(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		before := bytes.Clone(in)
+		requireCheap(t, len(in), func() { _, _, _ = batchdecode.Next(in) })
 		walk(t, in, batchdecode.Next)
 		walk(t, in, batchdecode.NextUnchecked)
 		require.Equal(t, before, in, "decoding never writes")
@@ -124,7 +126,8 @@ func FuzzRecords(f *testing.F) {
 		require.NoError(t, err)
 		require.Empty(t, rest)
 
-		got, err := readRecords(b)
+		var got []batchdecode.Record
+		requireCheap(t, len(raw), func() { got, err = readRecords(b) })
 		want, wantErr := twinRecords(b)
 		if wantErr != nil {
 			require.ErrorIs(t, err, batchdecode.ErrCorrupt, "kmsg: %v", wantErr)
@@ -138,6 +141,17 @@ func FuzzRecords(f *testing.F) {
 			requireLikeTwin(t, want[i], got[i], b)
 		}
 	})
+}
+
+// requireCheap checks that f allocates no more than a small multiple of the
+// size of its input: a record of 120 bytes can come from 7.
+func requireCheap(t *testing.T, size int, f func()) {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	before := sample[0].Value.Uint64()
+	f()
+	metrics.Read(sample)
+	require.Less(t, sample[0].Value.Uint64()-before, uint64(32*size+1<<20))
 }
 
 var errTwin = errors.New("refused")
