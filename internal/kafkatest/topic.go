@@ -35,7 +35,9 @@ func Name(t testing.TB) string {
 func (c *Cluster) Topic(t testing.TB, config TopicConfig) string {
 	t.Helper()
 	topic := Name(t)
-	configs := map[string]*string{}
+	// Batches are dated by the test, most often years ago: retention would
+	// delete them as soon as it looks.
+	configs := map[string]*string{"retention.ms": kadm.StringPtr("-1")}
 	for k, v := range config.Config {
 		configs[k] = &v
 	}
