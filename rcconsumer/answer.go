@@ -90,7 +90,10 @@ func (p *partition) acceptLocked(a *answer, n *notices) outcome {
 	if err := kerr.ErrorForCode(a.part.ErrorCode); err != nil {
 		return p.errorLocked(a, err, n)
 	}
+	before := p.pos.CaughtUp()
 	p.endsLocked(a.wanted.epoch, a.part.LogStartOffset, a.part.LastStableOffset, a.part.HighWatermark)
+	// Who reads up to an end must hear that it is reached already.
+	n.moved = n.moved || !before && p.pos.CaughtUp()
 	p.trouble.unknown = 0
 	if len(a.part.RecordBatches) == 0 {
 		p.trouble.streak = 0

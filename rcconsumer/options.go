@@ -95,7 +95,8 @@ func BufferBytes(n int64) kgo.Opt {
 
 // ReturnOnProgress makes polls return also when there is no record to return
 // but the position of a partition moved over markers, aborted data or
-// compacted offsets. Such a poll returns no fetches at all (len 0); ask
+// compacted offsets, or the partition turned out to be read to its end
+// ([Position.CaughtUp]). Such a poll returns no fetches at all (len 0); ask
 // [Consumer.Position]. Without this option, as in kgo, a poll with a live
 // context returns records or errors only.
 func ReturnOnProgress() kgo.Opt {
