@@ -1,6 +1,8 @@
 package rcconsumer
 
 import (
+	"sync"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -24,6 +26,10 @@ type PassOptions struct {
 	MaxDecompressBatchBytes int32
 }
 
+// scanners are kept because their scratch memory grows with the number of
+// batches, and without them would be most of what an aborted answer costs.
+var scanners = sync.Pool{New: func() any { return new(pass.Scanner) }}
+
 // ProcessFetchPartition is the consumer's own pass over one fetched partition:
 // it checks every batch, drops aborted data from headers alone and decodes the
 // rest. For benchmarks, fuzzing and other clients; the counterpart of
@@ -44,7 +50,8 @@ func ProcessFetchPartition(o PassOptions, rp *kmsg.FetchResponseTopicPartition) 
 		LogStartOffset:   rp.LogStartOffset,
 	}
 	var stats PartitionStats
-	var scanner pass.Scanner
+	scanner, _ := scanners.Get().(*pass.Scanner)
+	defer scanners.Put(scanner)
 	res := scanner.Scan(pass.Options{
 		Offset: o.Offset, ReadUncommitted: o.ReadUncommitted, KeepControl: o.KeepControlRecords,
 	}, rp.RecordBatches, rp.AbortedTransactions)

@@ -45,28 +45,29 @@ func (d *Decompressor) decompressZstd(src []byte, limit int) ([]byte, error) {
 		return out[:len(out):len(out)], err
 	}
 	slot := d.scratch.get()
-	buf, err := d.growZstd(src, *slot, size.bound, limit)
+	out, buf, err := d.growZstd(src, *slot, size.bound, limit)
 	defer d.putScratch(slot, buf)
 	if err != nil {
 		return nil, err
 	}
-	return own(buf), nil
+	return own(out), nil
 }
 
 // growZstd decodes into buf, and again into one eight times as large while it
-// does not fit, up to limit.
+// does not fit, up to limit. kept is the buffer for the next source, with all
+// of its capacity, also where out uses but a part of it.
 //
 // The decoder has no error of its own for a full output, so every error but a
 // wrong checksum counts as one as long as the blocks could hold more. Damage
 // in a source that may exceed the limit can so be reported as too large.
-func (d *Decompressor) growZstd(src, buf []byte, bound uint64, limit int) ([]byte, error) {
+func (d *Decompressor) growZstd(src, buf []byte, bound uint64, limit int) (out, kept []byte, err error) {
 	most := int(min(bound, uint64(limit)))
 	room := min(most, max(minZstdRoom, len(src)*maxHintRatio/4))
 	for {
 		if cap(buf) < room+zstdSlack {
 			buf = make([]byte, 0, room+zstdSlack)
 		}
-		out, err := d.zstd.DecodeAll(src, buf[:0:room+zstdSlack])
+		out, err = d.zstd.DecodeAll(src, buf[:0:room+zstdSlack])
 		full := err != nil && !errors.Is(err, zstd.ErrCRCMismatch)
 		switch {
 		case full && room < most/8:
@@ -74,9 +75,9 @@ func (d *Decompressor) growZstd(src, buf []byte, bound uint64, limit int) ([]byt
 		case full && room < most:
 			room = most
 		case full && bound > uint64(limit), len(out) > limit:
-			return buf, tooLarge(limit)
+			return nil, buf, tooLarge(limit)
 		default:
-			return out, err
+			return out, buf, err
 		}
 	}
 }

@@ -69,8 +69,7 @@ func (d *Decoder) Append(dst []*kgo.Record, k Kept) ([]*kgo.Record, error) {
 		}
 		rec := &slab[0]
 		slab, left = slab[1:], left-1
-		*rec = proto
-		d.fill(rec, &r)
+		d.fill(rec, &proto, &r)
 		kept = append(kept, rec)
 	}
 	if err := d.iter.Err(); err != nil {
@@ -122,7 +121,11 @@ var kgoCodecs = map[batchdecode.Codec]kgo.CompressionCodecType{
 	batchdecode.CodecZstd:   kgo.CodecZstd,
 }
 
-func (d *Decoder) fill(rec *kgo.Record, r *batchdecode.Record) {
+// fill sets what differs from the zero record. Field by field, since a copy of
+// the whole goes through the garbage collector's bulk barrier.
+func (d *Decoder) fill(rec, proto *kgo.Record, r *batchdecode.Record) {
+	rec.Topic, rec.Partition, rec.Attrs = proto.Topic, proto.Partition, proto.Attrs
+	rec.ProducerID, rec.ProducerEpoch, rec.LeaderEpoch = proto.ProducerID, proto.ProducerEpoch, proto.LeaderEpoch
 	rec.Offset = r.Offset
 	rec.Timestamp = time.UnixMilli(r.Timestamp)
 	rec.Key, rec.Value = r.Key, r.Value

@@ -79,8 +79,8 @@ type Result struct {
 	Err error
 }
 
-// Scanner holds the scratch memory of scans. The zero value is ready. It must
-// not be used concurrently.
+// Scanner holds the scratch memory of scans, and none of the bytes that were
+// scanned. The zero value is ready. It must not be used concurrently.
 type Scanner struct {
 	batches  []batchdecode.Batch
 	judged   []abortset.Batch
@@ -96,6 +96,9 @@ type Scanner struct {
 func (s *Scanner) Scan(o Options, records []byte, list []kmsg.FetchResponseTopicPartitionAbortedTransaction) Result {
 	res := Result{Next: o.Offset, NextEpoch: -1}
 	s.batches, s.judged = s.batches[:0], s.judged[:0]
+	if cap(s.judged) > maxScratch {
+		s.judged = nil
+	}
 	res.Err = s.readHeaders(o, records)
 	res.Complete = len(s.batches)
 
@@ -111,6 +114,7 @@ func (s *Scanner) Scan(o Options, records []byte, list []kmsg.FetchResponseTopic
 		res.NextEpoch = b.PartitionLeaderEpoch()
 	}
 	res.Anomalies = s.audit(o, verdicts, res.Anomalies)
+	s.shrink()
 	return res
 }
 
@@ -201,17 +205,22 @@ func (s *Scanner) judge(o Options, list []kmsg.FetchResponseTopicPartitionAborte
 	for _, a := range list {
 		s.list = append(s.list, abortset.AbortedTransaction{ProducerID: a.ProducerID, FirstOffset: a.FirstOffset})
 	}
-	verdicts, anomalies := s.response.Judge(s.judged, s.list)
-	s.shrink()
-	return verdicts, anomalies
+	return s.response.Judge(s.judged, s.list)
 }
 
-// maxScratch is how many list entries stay allocated between scans.
+// maxScratch is how many list entries, and batches, stay allocated between
+// scans.
 const maxScratch = 1 << 16
 
+// shrink lets go of the bytes that were scanned and of what only a large answer
+// needed. What [Scanner.OffsetOf] looks at stays.
 func (s *Scanner) shrink() {
+	clear(s.batches)
 	if cap(s.list) > maxScratch {
 		s.list = nil
+	}
+	if cap(s.batches) > maxScratch {
+		s.batches = nil
 	}
 }
 

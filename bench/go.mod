@@ -1,0 +1,18 @@
+module example.com/readcommitted/bench
+
+go 1.26.0
+
+require (
+	example.com/readcommitted v0.0.0
+	github.com/stretchr/testify v1.12.1
+	github.com/twmb/franz-go v1.22.3
+	github.com/twmb/franz-go/pkg/kmsg v1.15.1
+)
+
+require (
+	github.com/klauspost/compress v1.20.4 // indirect
+	github.com/pierrec/lz4/v4 v4.1.33 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+)
+
+replace example.com/readcommitted => ../
