@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+const (
+	// dialTimeout bounds one connection attempt.
+	dialTimeout = 5 * time.Second
+	// answerTimeout bounds the first questions to a cluster. It leaves room
+	// for two seeds that do not answer.
+	answerTimeout = 2*dialTimeout + time.Second
+)
+
+// clientOptions are kgo's options that every client of this run shares.
+func (a *app) clientOptions(command string, seeds []string) []kgo.Opt {
+	return []kgo.Opt{
+		kgo.SeedBrokers(seeds...),
+		kgo.ClientID(a.clientID(command)),
+		kgo.DialTimeout(dialTimeout),
+	}
+}
+
+// connect opens a client for questions to the cluster and makes sure that one
+// broker answers. kgo alone would try again for as long as it is asked to, in
+// silence; a command line has to fail at once and say where.
+func connect(ctx context.Context, seeds []string, opts []kgo.Opt) (*kadm.Client, error) {
+	client, err := kgo.NewClient(append(slices.Clone(opts),
+		kgo.RequestRetries(3), kgo.RetryTimeout(dialTimeout), kgo.MetadataMinAge(100*time.Millisecond))...)
+	if err != nil {
+		return nil, &usageError{err: fmt.Errorf("brokers %s: %w", strings.Join(seeds, ","), err)}
+	}
+	pinging, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	if err := client.Ping(pinging); err != nil {
+		client.Close()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("no broker answers at %s: %w", strings.Join(seeds, ","), err)
+	}
+	return kadm.NewClient(client), nil
+}
+
+// describeTopics returns what the cluster knows of the topics, or an error
+// that names the first one that cannot be read.
+func describeTopics(ctx context.Context, admin *kadm.Client, topics []string) (kadm.TopicDetails, error) {
+	asking, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	metadata, err := admin.Metadata(asking, topics...)
+	if err != nil {
+		return nil, fmt.Errorf("metadata of topic %s: %w", strings.Join(topics, ", "), authorized(err))
+	}
+	for _, topic := range topics {
+		detail, ok := metadata.Topics[topic]
+		switch {
+		case !ok || errors.Is(detail.Err, kerr.UnknownTopicOrPartition):
+			return nil, unknownTopic(asking, admin, topic)
+		case detail.Err != nil:
+			return nil, fmt.Errorf("topic %s: %w", topic, authorized(detail.Err))
+		}
+	}
+	return metadata.Topics, nil
+}
+
+// unknownTopic names a topic that resembles the one that is missing.
+func unknownTopic(ctx context.Context, admin *kadm.Client, topic string) error {
+	err := &hintError{err: fmt.Errorf("topic %s does not exist, or describing it is not allowed", topic)}
+	if all, listErr := admin.ListTopics(ctx); listErr == nil {
+		err.hint = didYouMean(nearest(topic, all.Names()))
+	}
+	return err
+}
+
+// authorized takes kadm's wrapping off an authorization error: the code says
+// more than the word "auth".
+func authorized(err error) error {
+	if auth, ok := errors.AsType[*kadm.AuthError](err); ok {
+		return auth.Err
+	}
+	return err
+}

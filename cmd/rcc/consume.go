@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"example.com/readcommitted/rcconsumer"
+)
+
+const consumeHelp = `Print the records of topics, at read_committed unless told otherwise.
+
+--from   start, end, OFFSET, -N (N offsets before the end), or @TIME
+--until  stable (last stable offset), hw (high watermark), OFFSET, @TIME, or
+         never; sampled once at the start, per partition, and exclusive
+@TIME    RFC 3339, Unix milliseconds, or relative such as @-1h
+
+The end of a read is reached by its position, not by a record: a partition
+whose last offsets are markers or aborted data ends too. A read until hw waits
+for the transactions that are open below it.
+
+With -J every record is one JSON object on a line. -f takes the record
+formatter of franz-go, such as '%t/%p@%o %k %v\n'.`
+
+// consumeFlags are the flags of one consume command.
+type consumeFlags struct {
+	from, until *boundValue
+	partitions  partitionsValue
+	count       int64
+	format      string
+	isolation   choice
+	markers     bool
+}
+
+func newConsumeCommand(a *app) *cobra.Command {
+	f := &consumeFlags{
+		from: fromValue(), until: untilValue(),
+		isolation: choice{words: []string{"read_committed", "read_uncommitted"}, value: "read_committed"},
+	}
+	cmd := &cobra.Command{
+		Use:   "consume TOPIC...",
+		Short: "print the records of topics",
+		Long:  consumeHelp,
+		Example: `  rcc consume orders --until stable
+  rcc consume orders -o -100 -e hw -J | jq .value
+  rcc consume orders -p 0,3 -o @-1h -n 10 -f '%o %v\n'`,
+		Args: func(_ *cobra.Command, args []string) error { return f.check(a, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.consume(cmd.Context(), f, args) },
+	}
+	flags := cmd.Flags()
+	flags.VarP(f.from, "from", "o", "where to begin")
+	flags.VarP(f.until, "until", "e", "where to end")
+	flags.VarP(&f.partitions, "partitions", "p", "read only these partitions, of every topic")
+	flags.Int64VarP(&f.count, "count", "n", 0, "end after `COUNT` records")
+	flags.StringVarP(&f.format, "format", "f", "", "form of a record, as a `FORMAT` of franz-go")
+	flags.Var(&f.isolation, "isolation-level", "what to read")
+	flags.BoolVar(&f.markers, "markers", false, "print commit and abort markers too")
+	return cmd
+}
+
+// check finds what is wrong with a command line before anything is dialed.
+func (f *consumeFlags) check(a *app, topics []string) error {
+	switch {
+	case len(topics) == 0:
+		return &usageError{err: fmt.Errorf("no topic"), hint: "give one or more topics: rcc consume TOPIC..."}
+	case f.count < 0:
+		return &usageError{err: fmt.Errorf("count %d: want 1 or more", f.count)}
+	case f.format != "" && a.wantJSON():
+		return &usageError{err: fmt.Errorf("format and JSON output exclude each other")}
+	case f.until.kind == atOffset && f.from.kind == atOffset && f.until.n < f.from.n:
+		return &usageError{err: fmt.Errorf("until %d is below from %d", f.until.n, f.from.n)}
+	}
+	return nil
+}
+
+func (a *app) consume(ctx context.Context, f *consumeFlags, args []string) error {
+	form, err := a.recordForm(f)
+	if err != nil {
+		return err
+	}
+	seeds, err := a.seeds()
+	if err != nil {
+		return err
+	}
+	opts := a.clientOptions("consume", seeds)
+	req := request{
+		topics: unique(args), partitions: f.partitions.list,
+		from: f.from.bound, until: f.until.bound,
+		uncommitted: f.isolation.value == "read_uncommitted",
+	}
+	windows, err := plan(ctx, seeds, opts, req)
+	if err != nil {
+		return err
+	}
+	a.say("reading at %s: %s", f.isolation.value, describe(windows))
+	for _, w := range windows {
+		if w.note != "" {
+			a.warn("%s", w.note)
+		}
+	}
+	if !slices.ContainsFunc(windows, func(w window) bool { return !w.empty() }) {
+		a.say("nothing to read")
+		return nil
+	}
+	consumer, err := rcconsumer.New(append(opts, readerOptions(req, windows, f.markers)...)...)
+	if err != nil {
+		return err
+	}
+	defer consumer.Close()
+	r := newRead(consumer, windows, form, a.stdout, f.count)
+	r.uncommitted = req.uncommitted
+	return a.readAll(ctx, r)
+}
+
+// plan asks the cluster what there is to read.
+func plan(ctx context.Context, seeds []string, opts []kgo.Opt, req request) ([]window, error) {
+	admin, err := connect(ctx, seeds, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer admin.Close()
+	return sample(ctx, admin, req)
+}
+
+// readerOptions make a consumer of exactly the windows. Offsets that vanish
+// while it reads are an error: a reset would leave a gap that nobody sees.
+func readerOptions(req request, windows []window, markers bool) []kgo.Opt {
+	assigned := make(map[string]map[int32]kgo.Offset)
+	for _, w := range windows {
+		if w.empty() {
+			continue
+		}
+		if assigned[w.topic] == nil {
+			assigned[w.topic] = make(map[int32]kgo.Offset)
+		}
+		assigned[w.topic][w.partition] = kgo.NewOffset().At(w.from)
+	}
+	opts := []kgo.Opt{
+		kgo.ConsumePartitions(assigned),
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
+		rcconsumer.ReturnOnProgress(),
+	}
+	if markers {
+		opts = append(opts, kgo.KeepControlRecords())
+	}
+	if req.uncommitted {
+		opts = append(opts, rcconsumer.ReadUncommitted())
+	}
+	return opts
+}
+
+// readAll runs a read with a progress bar and a summary, which also ends a
+// read that failed or was interrupted.
+func (a *app) readAll(ctx context.Context, r *read) error {
+	r.stalled = a.tellStall
+	progress := a.newBar(r.partitions)
+	if progress != nil {
+		r.progress = progress
+	}
+	err := r.run(ctx)
+	if progress != nil {
+		progress.close()
+	}
+	a.summarize(r)
+	return err
+}
+
+// tellStall says what a bounded read waits for.
+func (a *app) tellStall(p *partitionRead, pos rcconsumer.Position) {
+	if p.until == noEnd {
+		return
+	}
+	if held := pos.HeldBack(); held > 0 && pos.CaughtUp() {
+		a.say("waiting: %s stands at its last stable offset %d, %s held back by an open transaction", p.name(), pos.LastStableOffset, plural(held, "offset"))
+		return
+	}
+	a.say("waiting: %s stands at %d, the read ends at %d", p.name(), pos.Next, p.until)
+}
+
+// recordForm chooses how records are printed.
+func (a *app) recordForm(f *consumeFlags) (appendRecord, error) {
+	switch {
+	case a.wantJSON():
+		return appendJSON, nil
+	case f.format != "":
+		return formatAppender(f.format, isTerminal(a.stdout))
+	}
+	return textAppender(a.colored(a.stdout)), nil
+}
+
+func unique(words []string) []string {
+	var out []string
+	seen := make(map[string]bool)
+	for _, w := range words {
+		if !seen[w] {
+			out = append(out, w)
+		}
+		seen[w] = true
+	}
+	return out
+}

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"example.com/readcommitted/internal/picture"
+	"example.com/readcommitted/rcconsumer"
+)
+
+const demoHelp = `Write transactions of every kind to one partition, draw it, and read it at
+read_committed: while a transaction is open, and after it ended. What arrives
+is compared with what was written; a difference is an error.
+
+Without -b the broker runs inside this process and nothing has to be
+installed. With -b the demo runs on that cluster, in a topic of its own that it
+removes at the end. RCC_BROKERS is not used: a demo writes.`
+
+// demoTimeout bounds one read of a demo.
+const demoTimeout = 30 * time.Second
+
+// demoScript is what the demo writes before it reads. The loader's
+// transaction stays open, and holds back what follows it.
+var demoScript = []step{
+	{"plain", send, 4},
+	{"orders", send, 5},
+	{"orders", commit, 0},
+	{"billing", send, 4},
+	{"billing", abort, 0},
+	{"orders", send, 3},
+	{"billing", send, 3},
+	{"orders", send, 2},
+	{"billing", send, 3},
+	{"orders", commit, 0},
+	{"billing", abort, 0},
+	{"plain", send, 2},
+	{"loader", send, 6},
+	{"audit", send, 3},
+	{"audit", commit, 0},
+	{"plain", send, 3},
+}
+
+func newDemoCommand(a *app) *cobra.Command {
+	var keep bool
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "show what read_committed means, without a broker",
+		Long:  demoHelp,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &usageError{err: fmt.Errorf("unexpected argument %q", args[0])}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), keep) },
+	}
+	cmd.Flags().BoolVar(&keep, "keep", false, "with -b: leave the topic on the cluster")
+	return cmd
+}
+
+func (a *app) demo(ctx context.Context, keep bool) (err error) {
+	cluster, err := a.openDemo(ctx, keep)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		closeErr := cluster.close(ctx)
+		if closeErr == nil || err == nil {
+			err = errors.Join(err, closeErr)
+			return
+		}
+		a.warn("%v", closeErr) // the first error decides the exit code
+	}()
+	a.say("reading at read_committed: %s/0 from 0%s", cluster.topic, cluster.where())
+	d := &demo{
+		app: a, cluster: cluster,
+		script: newScript(cluster.topic, cluster.prefix, cluster.admin, cluster.opts),
+	}
+	defer func() {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+		defer cancel()
+		d.script.close(ending)
+	}()
+	return d.run(ctx)
+}
+
+// where tells which broker a demo uses and what becomes of its topic.
+func (c *demoCluster) where() string {
+	switch {
+	case c.fake != nil:
+		return ", on a broker in this process"
+	case c.keep:
+		return "; the topic is kept"
+	}
+	return "; the topic is removed at the end"
+}
+
+// demo is one run: what was written, and two readers of it.
+type demo struct {
+	app         *app
+	cluster     *demoCluster
+	script      *script
+	committed   *demoReader
+	uncommitted *demoReader
+}
+
+func (d *demo) run(ctx context.Context) error {
+	if err := d.script.play(ctx, demoScript...); err != nil {
+		return err
+	}
+	var err error
+	if d.committed, err = d.open(nil); err != nil {
+		return err
+	}
+	defer d.committed.consumer.Close()
+	if d.uncommitted, err = d.open([]kgo.Opt{rcconsumer.ReadUncommitted(), kgo.KeepControlRecords()}); err != nil {
+		return err
+	}
+	defer d.uncommitted.consumer.Close()
+
+	report := demoReport{Schema: demoSchema, Topic: d.cluster.topic}
+	before, err := d.stage(ctx, "while loader's transaction is open")
+	if err != nil {
+		return err
+	}
+	report.Timeline = d.timeline(before)
+	if err := d.script.play(ctx, step{"loader", commit, 0}); err != nil {
+		return err
+	}
+	after, err := d.stage(ctx, "after loader committed")
+	if err != nil {
+		return err
+	}
+	report.Stages = []demoStage{before, after}
+	report.finish(d)
+	if err := d.app.printDemo(report); err != nil {
+		return err
+	}
+	if len(report.Differences) > 0 {
+		return fmt.Errorf("%s between what was written and what was read", plural(int64(len(report.Differences)), "difference"))
+	}
+	return nil
+}
+
+// demoReader is one of the two consumers with the records it has handed out.
+type demoReader struct {
+	consumer *rcconsumer.Consumer
+	records  []*kgo.Record
+}
+
+func (d *demo) open(opts []kgo.Opt) (*demoReader, error) {
+	opts = append(opts, d.cluster.opts...)
+	opts = append(opts,
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{d.cluster.topic: {0: kgo.NewOffset().At(0)}}),
+		rcconsumer.ReturnOnProgress(),
+	)
+	consumer, err := rcconsumer.New(opts...)
+	if err != nil {
+		return nil, err
+	}
+	return &demoReader{consumer: consumer}, nil
+}
+
+// readTo polls until the position reaches an offset and the reader knows the
+// high watermark that goes with it, and returns the records that came.
+func (r *demoReader) readTo(ctx context.Context, topic string, offset, high int64) ([]*kgo.Record, error) {
+	first := len(r.records)
+	reading, cancel := context.WithTimeout(ctx, demoTimeout)
+	defer cancel()
+	for {
+		pos, ok := r.consumer.Position(topic, 0)
+		if ok && pos.Next >= offset && pos.HighWatermark >= high {
+			return r.records[first:], nil
+		}
+		fetches := r.consumer.PollFetches(reading)
+		r.records = append(r.records, fetches.Records()...)
+		if ctx.Err() != nil {
+			return nil, errInterrupted
+		}
+		for _, e := range fetches.Errors() {
+			return nil, fmt.Errorf("%s/0 at offset %d, want to reach %d: %w", topic, pos.Next, offset, e.Err)
+		}
+	}
+}
+
+// stage reads both consumers as far as their isolation level lets them.
+func (d *demo) stage(ctx context.Context, title string) (demoStage, error) {
+	stable, high := d.script.stable(), d.script.high
+	if _, err := d.uncommitted.readTo(ctx, d.cluster.topic, high, high); err != nil {
+		return demoStage{}, err
+	}
+	records, err := d.committed.readTo(ctx, d.cluster.topic, stable, high)
+	if err != nil {
+		return demoStage{}, err
+	}
+	pos, _ := d.committed.consumer.Position(d.cluster.topic, 0)
+	stats := d.committed.consumer.Stats()[d.cluster.topic][0]
+	return newDemoStage(title, records, pos, stats), nil
+}
+
+// timeline draws what the reader of everything saw.
+func (d *demo) timeline(s demoStage) picture.Timeline {
+	b := picture.NewBuilder(d.cluster.topic, 0, 0)
+	for name, client := range d.script.clients {
+		if id, _, err := client.ProducerID(context.Background()); err == nil && name != plainProducer {
+			b.Name(id, name)
+		}
+	}
+	for _, r := range d.uncommitted.records {
+		if !r.Attrs.IsControl() {
+			b.Record(r.Offset, r.ProducerID, r.Attrs.IsTransactional())
+			continue
+		}
+		var key kmsg.ControlRecordKey
+		if err := key.ReadFrom(r.Key); err == nil {
+			b.Marker(r.Offset, r.ProducerID, int16(key.Type))
+		}
+	}
+	return b.Timeline(s.HighWatermark,
+		picture.Mark{Name: "next", Offset: s.Next},
+		picture.Mark{Name: "last stable offset", Offset: s.LastStableOffset},
+		picture.Mark{Name: "high watermark", Offset: s.HighWatermark},
+	)
+}

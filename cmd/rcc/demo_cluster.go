@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// demoCluster is where a demo runs: a broker in this process, or a cluster of
+// the user's with a topic that is ours.
+type demoCluster struct {
+	topic  string
+	prefix string // of transactional IDs
+	opts   []kgo.Opt
+	admin  *kadm.Client
+	fake   *kfake.Cluster // nil on a real cluster
+	keep   bool
+}
+
+// cleanupTimeout bounds the removal of a demo's topic, which also runs when
+// the demo was interrupted.
+const cleanupTimeout = 10 * time.Second
+
+// openDemo starts the broker or dials the given ones, and creates the topic.
+// On a real cluster every name carries the run's ID; in process they are
+// fixed, so that the output is the same each time.
+func (a *app) openDemo(ctx context.Context, keep bool) (*demoCluster, error) {
+	c := &demoCluster{topic: "demo", keep: keep}
+	seeds := a.brokers
+	if len(seeds) == 0 {
+		fake, err := kfake.NewCluster(kfake.NumBrokers(1))
+		if err != nil {
+			return nil, fmt.Errorf("broker in process: %w", err)
+		}
+		c.fake, seeds = fake, fake.ListenAddrs()
+	} else {
+		c.topic = "rcc-demo-" + a.runID
+		c.prefix = c.topic + "-"
+	}
+	c.opts = a.clientOptions("demo", seeds)
+	admin, err := connect(ctx, seeds, c.opts)
+	if err != nil {
+		c.closeFake()
+		return nil, err
+	}
+	c.admin = admin
+	if err := c.createTopic(ctx); err != nil {
+		_ = c.close(ctx)
+		return nil, err
+	}
+	return c, nil
+}
+
+// createTopic makes the topic, with the cluster's own replication, and waits
+// until its partition has a leader that answers.
+func (c *demoCluster) createTopic(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	replication := int16(-1)
+	if c.fake != nil {
+		replication = 1
+	}
+	if _, err := c.admin.CreateTopic(ctx, 1, replication, nil, c.topic); err != nil {
+		return fmt.Errorf("create topic %s: %w", c.topic, authorized(err))
+	}
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		ends, err := c.admin.ListEndOffsets(ctx, c.topic)
+		if o, ok := ends.Lookup(c.topic, 0); ok && err == nil && o.Err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("topic %s has no leader: %w", c.topic, errors.Join(err, ctx.Err()))
+		case <-tick.C:
+		}
+	}
+}
+
+// close removes the topic, unless it is to be kept, and stops the broker. It
+// works after ctx was canceled too: an interrupted demo leaves nothing behind.
+func (c *demoCluster) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	defer c.closeFake()
+	defer c.admin.Close()
+	if c.fake != nil || c.keep {
+		return nil
+	}
+	_, err := c.admin.DeleteTopic(ctx, c.topic)
+	if err != nil && !errors.Is(err, kerr.UnknownTopicOrPartition) {
+		return fmt.Errorf("topic %s is left behind: %w", c.topic, authorized(err))
+	}
+	return nil
+}
+
+func (c *demoCluster) closeFake() {
+	if c.fake != nil {
+		c.fake.Close()
+	}
+}

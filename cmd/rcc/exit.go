@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"syscall"
+)
+
+// The exit codes. Scripts rely on them, and "rcc help" lists them.
+const (
+	exitOK          = 0
+	exitError       = 1
+	exitUsage       = 2
+	exitInterrupted = 130 // 128 + SIGINT, as shells report it
+)
+
+// usageError is an error in the command line: nothing was done, and the same
+// line will fail again.
+type usageError struct {
+	err  error
+	hint string // the nearest right word, if there is one
+}
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// hintError carries a line of advice below an error.
+type hintError struct {
+	err  error
+	hint string
+}
+
+func (e *hintError) Error() string { return e.err.Error() }
+func (e *hintError) Unwrap() error { return e.err }
+
+// errInterrupted ends a command that a signal stopped, after its partial
+// summary is out.
+var errInterrupted = errors.New("interrupted")
+
+// exit reports err and turns it into the exit code.
+func (a *app) exit(ctx context.Context, err error) int {
+	var usage *usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, syscall.EPIPE):
+		// Whoever read our output has enough of it.
+		return exitOK
+	case errors.Is(err, errInterrupted), ctx.Err() != nil && errors.Is(err, context.Canceled):
+		a.say("interrupted")
+		return exitInterrupted
+	case errors.As(err, &usage):
+		a.fail(usage)
+		a.hint(usage.hint)
+		a.hint("see: rcc help")
+		return exitUsage
+	}
+	a.fail(err)
+	var hinted *hintError
+	if errors.As(err, &hinted) {
+		a.hint(hinted.hint)
+	}
+	return exitError
+}
+
+// oneLine keeps an error on one line: brokers and libraries put line ends
+// into theirs.
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}

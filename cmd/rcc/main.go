@@ -1,0 +1,39 @@
+// Command rcc reads Kafka topics at read_committed and shows what a
+// transaction-aware reader sees, drops and waits for.
+//
+// Data goes to stdout, everything else to stderr. See "rcc help".
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	os.Exit(realMain())
+}
+
+func realMain() int {
+	// Without this the runtime kills the process at the first write to a
+	// closed pipe. "rcc consume | head" is an ordinary use and ends with 0.
+	signal.Ignore(syscall.SIGPIPE)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// The first signal asks for a clean end; a second one, with the handler
+	// gone, ends the process at once.
+	context.AfterFunc(ctx, stop)
+	return run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+}
+
+// run executes one command line and returns the exit code. It reads nothing
+// of the process but its environment, so tests can call it.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := newApp(stdin, stdout, stderr)
+	root := newRootCommand(a)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	return a.exit(ctx, err)
+}

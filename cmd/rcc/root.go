@@ -1,0 +1,66 @@
+package main
+
+import (
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+const rootHelp = `rcc reads Kafka topics at read_committed and shows what such a reader sees,
+drops and waits for.
+
+Data goes to stdout, everything else to stderr. Control characters in records
+are shown as escapes.
+
+Exit codes: 0 done, 1 error, 2 wrong command line, 130 interrupted.`
+
+func newRootCommand(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "rcc",
+		Short:         "read Kafka at read_committed, and see what that means",
+		Long:          rootHelp,
+		Version:       version(),
+		Args:          cobra.ArbitraryArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(flagError)
+	root.SetGlobalNormalizationFunc(flagAlias)
+
+	flags := root.PersistentFlags()
+	flags.StringSliceVarP(&a.brokers, "brokers", "b", nil, "bootstrap `HOST:PORT,...`; also --bootstrap-server, or RCC_BROKERS")
+	flags.Var(&a.output, "output", "form of the output")
+	flags.BoolVarP(&a.json, "json", "J", false, "short for --output json")
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "no notes, progress or summary on stderr")
+	flags.Var(&a.color, "color", "when to use colours; NO_COLOR is honoured")
+
+	root.AddCommand(newConsumeCommand(a), newDemoCommand(a))
+	return root
+}
+
+// flagAlias makes the name that Kafka's own tools use work as ours.
+func flagAlias(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if name == "bootstrap-server" {
+		name = "brokers"
+	}
+	return pflag.NormalizedName(name)
+}
+
+// version is what the Go tool recorded when it built the binary.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}

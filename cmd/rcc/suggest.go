@@ -1,0 +1,127 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// choice is a flag's value that must be one of a few words. It implements
+// [pflag.Value].
+type choice struct {
+	words []string
+	value string
+}
+
+func (c *choice) String() string { return c.value }
+func (c *choice) Type() string   { return strings.Join(c.words, "|") }
+
+func (c *choice) Set(s string) error {
+	for _, word := range c.words {
+		if s == word {
+			c.value = s
+			return nil
+		}
+	}
+	return &wordError{words: c.words, hint: nearest(s, c.words)}
+}
+
+// wordError is the error of a value that is none of the words it may be.
+type wordError struct {
+	words []string
+	hint  string
+}
+
+func (e *wordError) Error() string { return "want " + strings.Join(e.words, ", ") }
+
+// flagError turns pflag's errors into usage errors with the nearest flag or
+// value.
+func flagError(cmd *cobra.Command, err error) error {
+	usage := &usageError{err: err}
+	var missing *pflag.NotExistError
+	var word *wordError
+	switch {
+	case errors.As(err, &word):
+		usage.hint = didYouMean(word.hint)
+	case errors.As(err, &missing):
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, f.Name)
+			}
+		})
+		names = append(names, "bootstrap-server")
+		if name := nearest(missing.GetSpecifiedName(), names); name != "" {
+			usage.hint = didYouMean("--" + name)
+		}
+	}
+	return usage
+}
+
+// unknownCommand is what a first word that is no command gives.
+func unknownCommand(root *cobra.Command, word string) error {
+	var names []string
+	for _, c := range root.Commands() {
+		if !c.Hidden {
+			names = append(names, c.Name())
+		}
+	}
+	return &usageError{
+		err:  fmt.Errorf("unknown command %q, want one of %s", word, strings.Join(names, ", ")),
+		hint: didYouMean(nearest(word, names)),
+	}
+}
+
+func didYouMean(word string) string {
+	if word == "" {
+		return ""
+	}
+	return "did you mean " + word + "?"
+}
+
+// nearest returns the word closest to s, or "" if none is close: at most a
+// third of the letters may differ, at least two may.
+func nearest(s string, words []string) string {
+	best, distance := "", max(2, len(s)/3)+1
+	for _, word := range words {
+		if d := editDistance(strings.ToLower(s), word); d < distance {
+			best, distance = word, d
+		}
+	}
+	if best == "" && len(s) >= 2 {
+		for _, word := range words {
+			if strings.HasPrefix(word, strings.ToLower(s)) {
+				return word
+			}
+		}
+	}
+	return best
+}
+
+// editDistance counts the letters to insert, delete, replace or swap with a
+// neighbour to turn a into b.
+func editDistance(a, b string) int {
+	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		next := make([]int, len(b)+1)
+		next[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			next[j] = min(row[j]+1, next[j-1]+1, row[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				next[j] = min(next[j], before[j-2]+1)
+			}
+		}
+		before, row = row, next
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"example.com/readcommitted/rcconsumer"
+)
+
+// maxSummaryLines keeps the summary of a wide topic short.
+const maxSummaryLines = 16
+
+// summarize tells what was read: a line per partition that gave anything, and
+// the sum of all. Aborted records and markers are what was passed over; with a
+// limit that can be more than what lies below the last record printed, since
+// headers are scanned ahead.
+func (a *app) summarize(r *read) {
+	if a.quiet {
+		return
+	}
+	stats := r.source.Stats()
+	var sum partitionSummary
+	var lines []string
+	for _, p := range r.partitions {
+		s := stats[p.topic][p.partition]
+		pos, ok := r.source.Position(p.topic, p.partition)
+		one := partitionSummary{printed: p.printed, PartitionStats: s}
+		sum.add(one)
+		if p.printed+p.markers+s.AbortedRecords+s.ControlBatches == 0 && len(r.partitions) > 1 {
+			continue
+		}
+		line := p.name() + ": " + one.String()
+		if ok {
+			line += fmt.Sprintf("; next %s, last stable offset %s, high watermark %s",
+				known(pos.Next), known(pos.LastStableOffset), known(pos.HighWatermark))
+		}
+		lines = append(lines, line)
+	}
+	if len(lines) <= maxSummaryLines {
+		for _, line := range lines {
+			a.say("%s", line)
+		}
+	}
+	if len(r.partitions) > 1 {
+		a.say("%d partitions: %s", len(r.partitions), sum)
+	}
+}
+
+// known writes an offset, which is -1 as long as no broker has told it.
+func known(offset int64) string {
+	if offset < 0 {
+		return "unknown"
+	}
+	return strconv.FormatInt(offset, 10)
+}
+
+type partitionSummary struct {
+	printed int64
+	rcconsumer.PartitionStats
+}
+
+func (s *partitionSummary) add(o partitionSummary) {
+	s.printed += o.printed
+	s.AbortedRecords += o.AbortedRecords
+	s.ControlBatches += o.ControlBatches
+	s.DeliveredBytes += o.DeliveredBytes
+	s.AbortedBytes += o.AbortedBytes
+	s.Anomalies += o.Anomalies
+}
+
+func (s partitionSummary) String() string {
+	words := []string{
+		plural(s.printed, "record") + " delivered",
+		plural(s.AbortedRecords, "aborted record") + " dropped",
+		plural(s.ControlBatches, "marker"),
+		size(s.DeliveredBytes) + " delivered, " + size(s.AbortedBytes) + " dropped",
+	}
+	if s.Anomalies > 0 {
+		words = append(words, fmt.Sprintf("%d ANOMALIES", s.Anomalies))
+	}
+	return strings.Join(words, ", ")
+}
+
+func plural(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// size writes a number of bytes with three digits, in powers of 1000.
+func size(n int64) string {
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, unit := float64(n)/1000, 0
+	for value >= 999.5 && unit < 4 {
+		value, unit = value/1000, unit+1
+	}
+	return fmt.Sprintf("%.3g %cB", value, "kMGTP"[unit])
+}
