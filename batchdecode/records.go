@@ -177,6 +177,11 @@ func (it *Records) Next(r *Record) bool {
 	if it.err != nil || it.read >= it.count {
 		return false
 	}
+	return it.quick(r) || it.careful(r)
+}
+
+// careful decodes any record, or says what is wrong with it.
+func (it *Records) careful(r *Record) bool {
 	c := cursor{b: it.section, at: it.at}
 	length := int(c.varint("length"))
 	if length < 0 || length > c.left() {
