@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -92,11 +93,21 @@ func inputs() map[string][]byte {
 	}
 }
 
+// formats are the codecs and framings that batchtest writes at any size. Linked
+// lz4 blocks are among the files.
+func formats() []batchtest.Codec {
+	return []batchtest.Codec{
+		batchtest.Gzip, batchtest.Snappy, batchtest.Xerial,
+		batchtest.LZ4, batchtest.LZ4Size, batchtest.LZ4Bare,
+		batchtest.Zstd, batchtest.ZstdStream, batchtest.ZstdFrames,
+	}
+}
+
 func number(c batchtest.Codec) batchdecode.Codec { return batchdecode.Codec(c & 7) }
 
 func TestEveryCodecGivesBackWhatWasCompressed(t *testing.T) {
 	for name, in := range inputs() {
-		for _, c := range batchtest.Codecs()[1:] {
+		for _, c := range formats() {
 			t.Run(name+"/"+c.String(), func(t *testing.T) {
 				src := c.Compress(in)
 				out, err := d.Decompress(number(c), src, len(in))
@@ -124,7 +135,7 @@ func TestNothingCompressedIsNothing(t *testing.T) {
 // The output is the caller's: another call must not touch it, and neither may
 // an append to one of its parts.
 func TestOutputIsNeverReused(t *testing.T) {
-	for _, c := range batchtest.Codecs()[1:] {
+	for _, c := range formats() {
 		t.Run(c.String(), func(t *testing.T) {
 			one, other := bytes.Repeat([]byte("one "), 30_000), bytes.Repeat([]byte("other "), 20_000)
 			out, err := d.Decompress(number(c), c.Compress(one), 0)
@@ -143,7 +154,7 @@ func TestConcurrentCallsDoNotMix(t *testing.T) {
 	errs := make(chan error, 64)
 	for worker := range 8 {
 		wg.Go(func() {
-			for i, c := range append(batchtest.Codecs()[1:], batchtest.Codecs()[1:]...) {
+			for i, c := range slices.Repeat(formats(), 2) {
 				in := bytes.Repeat(fmt.Appendf(nil, "worker %d turn %d ", worker, i), 5_000)
 				out, err := d.Decompress(number(c), c.Compress(in), len(in))
 				if err != nil || !bytes.Equal(in, out) {

@@ -171,8 +171,8 @@ func TestClaimsBeyondTheSourceAllocateNothing(t *testing.T) {
 func TestFramesBackToBack(t *testing.T) {
 	half := len(plain) / 2
 	skippable := []byte{0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 'a', 'b', 'c'}
-	for _, one := range batchtest.Codecs()[1:] {
-		for _, other := range batchtest.Codecs()[1:] {
+	for _, one := range formats() {
+		for _, other := range formats() {
 			if number(one) != number(other) || number(one) == batchdecode.CodecSnappy {
 				continue
 			}
@@ -233,7 +233,7 @@ func TestEarlierDataIsOutOfReach(t *testing.T) {
 // Every cut of a section is corrupt, as are other bytes behind it.
 func TestEveryPrefixAndEveryTailIsCorrupt(t *testing.T) {
 	in := append(bytes.Clone(plain[:700]), bytes.Repeat([]byte("ab"), 300)...)
-	for _, c := range batchtest.Codecs()[1:] {
+	for _, c := range formats() {
 		t.Run(c.String(), func(t *testing.T) {
 			src := c.Compress(in)
 			for n := range src {
@@ -284,7 +284,7 @@ func TestWindowMayBeLargerThanTheLimit(t *testing.T) {
 // a class for every error, the same result twice.
 func FuzzDecompress(f *testing.F) {
 	small := plain[:2000]
-	for _, c := range batchtest.Codecs()[1:] {
+	for _, c := range formats() {
 		f.Add(uint8(number(c)), c.Compress(small), 3000)
 		f.Add(uint8(number(c)), c.Compress(small), 100)
 		f.Add(uint8(number(c)), c.Compress(make([]byte, 300_000)), 1<<20)
