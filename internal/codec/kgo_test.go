@@ -10,7 +10,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"example.com/readcommitted/batchdecode"
-	"example.com/readcommitted/internal/batchtest"
 	"example.com/readcommitted/internal/codec"
 )
 
