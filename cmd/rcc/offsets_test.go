@@ -23,10 +23,10 @@ func TestBoundsOfARead(t *testing.T) {
 		{"before the end", "-5", &bound{kind: beforeEnd, n: 5}, nil},
 		{"most before the end", "-9223372036854775808", &bound{kind: beforeEnd, n: math.MaxInt64}, nil},
 		{"too large", "9223372036854775808", nil, nil},
-		{"RFC 3339", "@2026-01-02T03:04:05+01:00", at(2026, 1, 2, 2, 4, 5), at(2026, 1, 2, 2, 4, 5)},
-		{"milliseconds", "@1767319445000", at(2026, 1, 2, 2, 4, 5), at(2026, 1, 2, 2, 4, 5)},
-		{"an hour ago", "@-1h", at(2026, 3, 10, 11, 0, 0), at(2026, 3, 10, 11, 0, 0)},
-		{"a week ago", "@-7d", at(2026, 3, 3, 12, 0, 0), at(2026, 3, 3, 12, 0, 0)},
+		{"RFC 3339", "@2026-01-02T03:04:05+01:00", at(1, 2, 2, 4, 5), at(1, 2, 2, 4, 5)},
+		{"milliseconds", "@1767319445000", at(1, 2, 2, 4, 5), at(1, 2, 2, 4, 5)},
+		{"an hour ago", "@-1h", at(3, 10, 11, 0, 0), at(3, 10, 11, 0, 0)},
+		{"a week ago", "@-7d", at(3, 3, 12, 0, 0), at(3, 3, 12, 0, 0)},
 		{"no time", "@", nil, nil},
 		{"no duration", "@-1x", nil, nil},
 		{"empty", "", nil, nil},
@@ -52,8 +52,8 @@ func TestBoundsOfARead(t *testing.T) {
 	}
 }
 
-func at(year, month, day, hour, minute, second int) *bound {
-	return &bound{kind: atTime, when: time.Date(year, time.Month(month), day, hour, minute, second, 0, time.UTC)}
+func at(month, day, hour, minute, second int) *bound {
+	return &bound{kind: atTime, when: time.Date(2026, time.Month(month), day, hour, minute, second, 0, time.UTC)}
 }
 
 func TestBoundsSuggestTheNearestWord(t *testing.T) {

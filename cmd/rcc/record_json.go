@@ -77,8 +77,9 @@ func controlWord(key []byte) string {
 		return "abort"
 	case kmsg.ControlRecordKeyTypeCommit:
 		return "commit"
+	default:
+		return strconv.Itoa(int(k.Type))
 	}
-	return strconv.Itoa(int(k.Type))
 }
 
 // appendJSONTime appends null for the timestamp -1, which is Kafka's "none".

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"example.com/readcommitted/internal/kafkatest"
+)
+
+// An interrupted demo takes its topic off the cluster, at whatever request the
+// interrupt came.
+func TestInterruptedDemoLeavesNoTopic(t *testing.T) {
+	for _, key := range []kmsg.Key{kmsg.Produce, kmsg.EndTxn, kmsg.Fetch} {
+		t.Run(key.Name(), func(t *testing.T) {
+			cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
+			require.NoError(t, err)
+			defer cluster.Close()
+			seen := cluster.Fault(kfake.Fault{Keys: []kmsg.Key{key}, Count: -1, Observe: true})
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				_ = seen.Wait(ctx, 1)
+				cancel()
+			}()
+			var out, errs bytes.Buffer
+			code := run(ctx, []string{"demo", "-b", cluster.ListenAddrs()[0]}, nil, &out, &errs)
+			require.Equal(t, exitInterrupted, code, errs.String())
+			require.Contains(t, errs.String(), "rcc: interrupted\n")
+			require.Empty(t, topicNames(t, cluster))
+		})
+	}
+}
+
+func topicNames(t *testing.T, cluster *kfake.Cluster) []string {
+	admin, err := connect(t.Context(), cluster.ListenAddrs(), []kgo.Opt{kgo.SeedBrokers(cluster.ListenAddrs()...)})
+	require.NoError(t, err)
+	defer admin.Close()
+	topics, err := admin.ListTopics(t.Context())
+	require.NoError(t, err)
+	return topics.Names()
+}
+
+// A reader that gets something else than what was written is found out: the
+// counts, the offsets and their order are compared.
+func TestDemoComparesWhatWasReadWithWhatWasWritten(t *testing.T) {
+	s := &script{markers: 2, batches: []written{
+		{producer: "plain", first: 0, last: 1, outcome: "plain"},
+		{producer: "orders", first: 2, last: 3, outcome: "committed"},
+		{producer: "billing", first: 5, last: 6, outcome: "aborted"},
+	}}
+	all, visible, dropped, batches := s.expected()
+	require.Equal(t, []int64{0, 1, 2, 3, 5, 6}, all)
+	require.Equal(t, []int64{0, 1, 2, 3}, visible)
+	require.EqualValues(t, 2, dropped)
+	require.EqualValues(t, 1, batches)
+
+	records := func(offsets ...int64) *demoReader {
+		r := &demoReader{}
+		for _, o := range offsets {
+			record := testRecord(nil, nil)
+			record.Offset = o
+			r.records = append(r.records, record)
+		}
+		return r
+	}
+	stage := demoStage{Next: 8, HighWatermark: 8, AbortedRecords: 2, AbortedBatches: 1}
+	stage.stats.AbortedRecords, stage.stats.ControlBatches = 2, 2
+	for name, tt := range map[string]struct {
+		committed *demoReader
+		lag       int64
+		want      string
+	}{
+		"right":            {records(0, 1, 2, 3), 0, ""},
+		"an aborted one":   {records(0, 1, 2, 3, 5), 0, "delivered at read_committed: 5, want 4"},
+		"one is lost":      {records(0, 1, 3), 0, "delivered at read_committed: 3, want 4"},
+		"another instead":  {records(0, 1, 2, 5), 0, "offsets at read_committed"},
+		"not in order":     {records(0, 2, 1, 3), 0, "offsets at read_committed"},
+		"lag is left over": {records(0, 1, 2, 3), 1, "readable lag"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			last := stage
+			last.ReadableLag = tt.lag
+			d := &demo{script: s, committed: tt.committed, uncommitted: records(0, 1, 2, 3, 5, 6)}
+			for _, offset := range []int64{4, 7} {
+				m := marker([]byte{0, 0, 0, 0})
+				m.Offset = offset
+				d.uncommitted.records = append(d.uncommitted.records, m)
+			}
+			report := demoReport{Stages: []demoStage{last}}
+			report.finish(d)
+			if tt.want == "" {
+				require.Empty(t, report.Differences)
+				return
+			}
+			require.NotEmpty(t, report.Differences)
+			require.Contains(t, report.Differences[0], tt.want)
+		})
+	}
+}
+
+func TestRealDemoFindsNoDifference(t *testing.T) {
+	cluster := kafkatest.Real(t, kafkatest.Config{})
+	var out, errs bytes.Buffer
+	code := run(t.Context(), []string{"demo", "-J", "-b", cluster.Addrs()[0]}, nil, &out, &errs)
+	require.Equal(t, exitOK, code, errs.String())
+	var report demoReport
+	require.NoError(t, json.Unmarshal(out.Bytes(), &report))
+	require.Empty(t, report.Differences)
+	require.Equal(t, demoCounts{Delivered: 28, Dropped: 10, Markers: 6}, report.ReadCommitted)
+	require.Equal(t, demoCounts{Delivered: 38, Markers: 6}, report.ReadUncommitted)
+	topics, err := cluster.Admin().ListTopics(t.Context())
+	require.NoError(t, err)
+	require.NotContains(t, topics.Names(), report.Topic)
+}
