@@ -109,7 +109,8 @@ type writer struct {
 	parts map[int32]bool
 
 	codec     kgo.CompressionCodec
-	bulk      []byte // key of every record, to make batches large
+	bulk      []byte   // key of every record, to make batches large
+	keys      []string // keys of the records, in turn
 	timestamp int64
 }
 
@@ -149,6 +150,9 @@ func (w *writer) batch(t *testing.T, partition int32, n int) int64 {
 	b.Timestamp = w.timestamp
 	for i := range b.Records {
 		b.Records[i].Key = w.bulk
+		if len(w.keys) > 0 {
+			b.Records[i].Key = []byte(w.keys[i%len(w.keys)])
+		}
 	}
 	base := w.p.Produce(t, w.l.topic, partition, b)
 	w.l.note(partition, base, values)
