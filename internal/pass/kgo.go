@@ -19,6 +19,14 @@ import (
 // earlier batch.
 func (d *Decoder) appendThroughKgo(dst []*kgo.Record, k Kept) ([]*kgo.Record, error) {
 	b := k.Batch
+	decompressor := d.kgoDecompressor()
+	if b.Magic() == 2 {
+		section, err := d.verify(b)
+		if err != nil {
+			return dst, err
+		}
+		decompressor = decompressed{section}
+	}
 	opts := kgo.ProcessFetchPartitionOpts{
 		KeepControlRecords:   k.Control,
 		DisableCRCValidation: b.Magic() == 2, // checked by the scan; message CRCs are kgo's to check
@@ -31,18 +39,50 @@ func (d *Decoder) appendThroughKgo(dst []*kgo.Record, k Kept) ([]*kgo.Record, er
 	rp := kmsg.NewFetchResponseTopicPartition()
 	rp.Partition = d.Partition
 	rp.RecordBatches = b.Bytes()
-	fp, next := kgo.ProcessFetchPartition(opts, &rp, d.kgoDecompressor(), nil)
+	fp, next := kgo.ProcessFetchPartition(opts, &rp, decompressor, nil)
 	if fp.Err != nil {
 		recycle(fp.Records)
 		return dst, throughKgoError(b, fp.Err)
 	}
 	if next <= b.LastOffset() && b.LastOffset() >= k.From {
-		// kgo stops without an error where fewer records are present than
-		// the header claims; a whole batch that does that is damaged.
 		recycle(fp.Records)
 		return dst, throughKgoError(b, fmt.Errorf("%w: fewer records than claimed", batchdecode.ErrCorrupt))
 	}
 	return append(dst, fp.Records...), nil
+}
+
+// verify decodes all records without keeping any, and returns the decompressed
+// record section. kgo allocates for as many records as a header claims, up to
+// one for each byte, and hands out what it can read of a damaged batch.
+func (d *Decoder) verify(b batchdecode.Batch) (section []byte, err error) {
+	tee := &teeDecompressor{inner: d.decompressor()}
+	records, err := b.Records(tee, d.maxBytes())
+	if err != nil {
+		return nil, err
+	}
+	var r batchdecode.Record
+	for records.Next(&r) {
+	}
+	return tee.out, records.Err()
+}
+
+// teeDecompressor notes what was decompressed.
+type teeDecompressor struct {
+	inner batchdecode.Decompressor
+	out   []byte
+}
+
+func (t *teeDecompressor) Decompress(c batchdecode.Codec, src []byte, limit int) ([]byte, error) {
+	out, err := t.inner.Decompress(c, src, limit)
+	t.out = out
+	return out, err
+}
+
+// decompressed gives kgo's decoder the section of the batch at hand.
+type decompressed struct{ section []byte }
+
+func (d decompressed) Decompress([]byte, kgo.CompressionCodecType) ([]byte, error) {
+	return d.section, nil
 }
 
 func (d *Decoder) kgoDecompressor() kgo.Decompressor {
