@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -27,9 +28,10 @@ type Batch struct {
 	Records []Record
 	Codec   kgo.CompressionCodec // default: none
 
-	// Timestamp is the records' time in milliseconds since the epoch; the
-	// records follow each other by a millisecond. The default is
-	// 1700000000000, so that what a test writes does not depend on the clock.
+	// Timestamp is the first record's time in milliseconds since the epoch; the
+	// others follow by a millisecond each. The default is the current time.
+	// Markers carry the broker's clock, and a record much younger than the
+	// first of its segment begins a new one (segment.ms).
 	Timestamp int64
 }
 
@@ -110,7 +112,7 @@ func (b Batch) encodeRecords() []byte {
 
 func (b Batch) timestamp() int64 {
 	if b.Timestamp == 0 {
-		return 1_700_000_000_000
+		return time.Now().UnixMilli()
 	}
 	return b.Timestamp
 }

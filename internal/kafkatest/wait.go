@@ -15,7 +15,7 @@ import (
 
 // Limit is how long helpers wait for a request or a condition before the test
 // fails. It is far above what any of them needs on a busy machine.
-const Limit = 30 * time.Second
+const Limit = time.Minute
 
 // AnyLeader makes WaitLeader wait for some leader.
 const AnyLeader int32 = -1
