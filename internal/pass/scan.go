@@ -137,7 +137,7 @@ func (s *Scanner) readHeaders(o Options, records []byte) error {
 		if b.BaseOffset() <= last {
 			return notAbove(b, last)
 		}
-		kind, err := kindOf(b)
+		kind, err := kindOf(b, o.ReadUncommitted)
 		if err != nil {
 			return err
 		}
@@ -162,11 +162,15 @@ func notAbove(b batchdecode.Batch, last int64) error {
 	}
 }
 
-// kindOf translates a batch into what the filtering rule needs to know.
-func kindOf(b batchdecode.Batch) (abortset.Kind, error) {
+// kindOf translates a batch into what the filtering rule needs to know. At
+// read_uncommitted that is no more than the header, as in the Java client:
+// nobody asks what a control batch says.
+func kindOf(b batchdecode.Batch, readUncommitted bool) (abortset.Kind, error) {
 	switch {
 	case b.Magic() < 2:
 		return abortset.Plain, nil
+	case b.IsControl() && readUncommitted:
+		return abortset.OtherControl, nil
 	case b.IsControl():
 		return controlKind(b)
 	case b.IsTransactional():

@@ -354,3 +354,14 @@ func TestScanOfAbortedDataAllocatesNothing(t *testing.T) {
 		}
 	}))
 }
+
+// The Java client looks at a control key only at read_committed
+// (CompletedFetch containsAbortMarker).
+func TestScanReadUncommittedPassesOverControlBatches(t *testing.T) {
+	l := batchtest.Log{batchtest.ControlBatch(0, 7, []byte{0, 0, 0}, nil), batchtest.Abort(1, 7).ClaimCount(9), batchtest.Data(2, 2)}
+	require.ErrorIs(t, scan(pass.Options{}, l).Err, batchdecode.ErrCorrupt)
+	res := scan(pass.Options{ReadUncommitted: true}, l)
+	require.NoError(t, res.Err)
+	require.Equal(t, []int64{2}, bases(res))
+	require.EqualValues(t, 2, res.Counts.ControlBatches)
+}
