@@ -301,6 +301,9 @@ func (b *broker) deliver(pl *plan, resp *kmsg.FetchResponse, l *lease) (got bool
 		}
 	}
 	b.rotate(served)
+	if pl.alone {
+		pl.wanted[0].unprobed()
+	}
 	if refresh {
 		b.c.meta.refresh()
 	}

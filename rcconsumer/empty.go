@@ -60,3 +60,14 @@ func (p *partition) probeLocked(alone bool, end int64, n *notices) {
 	p.quietLocked()
 	n.moved = true // for those who wait until everything is read
 }
+
+// unprobed ends the probing of a partition that was left out even when asked
+// for alone: the others must have their turn.
+func (w *wanted) unprobed() {
+	if w.settled {
+		return
+	}
+	w.p.mu.Lock()
+	w.p.probe = probing{}
+	w.p.mu.Unlock()
+}
