@@ -20,7 +20,6 @@ package kafkatest
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -163,7 +162,7 @@ func newGiven(t testing.TB, config Config, addrs []string) *Cluster {
 	brokers, err := c.admin.ListBrokers(ctx)
 	require.NoError(t, err, "KAFKA_BROKERS=%s", strings.Join(addrs, ","))
 	if len(brokers) < config.Nodes {
-		t.Skip(fmt.Sprintf("needs %d brokers, KAFKA_BROKERS has %d", config.Nodes, len(brokers)))
+		t.Skipf("needs %d brokers, KAFKA_BROKERS has %d", config.Nodes, len(brokers))
 	}
 	return c
 }

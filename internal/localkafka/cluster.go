@@ -153,7 +153,7 @@ func (c *Cluster) open(ctx context.Context) (err error) {
 	if err := c.format(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.config.Log, "starting %d broker(s) of Apache Kafka %s\n", len(c.nodes), c.config.Version)
+	say(c.config.Log, "starting %d broker(s) of Apache Kafka %s", len(c.nodes), c.config.Version)
 	for _, n := range c.nodes {
 		if err := n.launch(); err != nil {
 			return err
@@ -245,6 +245,12 @@ func withStartLimit(ctx context.Context) (context.Context, context.CancelFunc) {
 		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, startLimit)
+}
+
+// say writes a line of progress. A log that cannot be written is no reason to
+// fail.
+func say(log io.Writer, format string, args ...any) {
+	_, _ = fmt.Fprintf(log, format+"\n", args...)
 }
 
 func sortedKeys(m map[string]string) []string {

@@ -11,7 +11,7 @@ import (
 
 // format writes each node's empty storage with StorageTool, all at once.
 func (c *Cluster) format(ctx context.Context) error {
-	fmt.Fprintf(c.config.Log, "formatting storage\n")
+	say(c.config.Log, "formatting storage")
 	id := newClusterID()
 	errs := make([]error, len(c.nodes))
 	var wg sync.WaitGroup

@@ -71,7 +71,7 @@ func fetchJars(ctx context.Context, version string, log io.Writer) (string, erro
 	if isDir(dir) { // fetched by another process while this one waited
 		return dir, nil
 	}
-	fmt.Fprintf(log, "fetching Apache Kafka %s with Maven (about 54 MB, once)\n", version)
+	say(log, "fetching Apache Kafka %s with Maven (about 54 MB, once)", version)
 	return dir, download(ctx, version, pom, cache, dir)
 }
 
@@ -86,7 +86,7 @@ func download(ctx context.Context, version string, pom []byte, cache, dir string
 	if err != nil {
 		return fmt.Errorf("localkafka: %w", err)
 	}
-	defer os.RemoveAll(tmp)
+	defer func() { _ = os.RemoveAll(tmp) }() // empty but for the pom if all went well
 	jars := filepath.Join(tmp, "jars")
 	files := map[string][]byte{
 		filepath.Join(tmp, "pom.xml"):            pom,

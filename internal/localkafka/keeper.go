@@ -104,8 +104,10 @@ func (k *keeper) start(cmd *exec.Cmd) (*process, error) {
 		return nil, err
 	}
 	k.procs[p] = struct{}{}
-	fmt.Fprintf(k.pipe, "add %d\n", cmd.Process.Pid)
 	go k.wait(p)
+	if _, err := fmt.Fprintf(k.pipe, "add %d\n", cmd.Process.Pid); err != nil {
+		return nil, errors.Join(fmt.Errorf("localkafka: the shell that ends brokers is gone: %w", err), cmd.Process.Kill())
+	}
 	return p, nil
 }
 
@@ -116,7 +118,7 @@ func (k *keeper) wait(p *process) {
 	k.mu.Lock()
 	delete(k.procs, p)
 	if !k.closed {
-		fmt.Fprintf(k.pipe, "del %d\n", p.cmd.Process.Pid)
+		_, _ = fmt.Fprintf(k.pipe, "del %d\n", p.cmd.Process.Pid) // if the shell is gone it needs no telling
 	}
 	k.mu.Unlock()
 	p.err = err

@@ -167,7 +167,7 @@ func (n *Node) launch() error {
 	if err != nil {
 		return fmt.Errorf("localkafka: %w", err)
 	}
-	defer log.Close() // the broker has its own descriptor
+	defer func() { _ = log.Close() }() // the broker has its own descriptor
 	args := append(n.cluster.javaArgs(), "-Xms128m", "-Xmx384m", "kafka.Kafka", n.settingsFile())
 	cmd := exec.Command(n.cluster.java, args...)
 	cmd.Dir = n.dir
