@@ -18,12 +18,18 @@ type ending struct {
 	skipped, failed string
 }
 
-func (e *ending) Skip(args ...any)                 { e.skipped = fmt.Sprint(args...); runtime.Goexit() }
-func (e *ending) Skipf(format string, args ...any) { e.Skip(fmt.Sprintf(format, args...)) }
-func (e *ending) Fatal(args ...any)                { e.failed = fmt.Sprint(args...); runtime.Goexit() }
-func (e *ending) Fatalf(format string, args ...any) {
-	e.Fatal(fmt.Sprintf(format, args...))
+func (e *ending) Skip(args ...any) {
+	e.skipped = fmt.Sprint(args...)
+	runtime.Goexit()
 }
+
+func (e *ending) Fatal(args ...any) {
+	e.failed = fmt.Sprint(args...)
+	runtime.Goexit()
+}
+
+func (e *ending) Skipf(format string, args ...any)  { e.Skip(fmt.Sprintf(format, args...)) }
+func (e *ending) Fatalf(format string, args ...any) { e.Fatal(fmt.Sprintf(format, args...)) }
 
 // end is how a call of Real ends.
 func end(t *testing.T, config kafkatest.Config) *ending {
