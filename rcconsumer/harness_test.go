@@ -22,7 +22,12 @@ import (
 	"example.com/readcommitted/rcconsumer"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, kafkatest.LeakOptions()...) }
+func TestMain(m *testing.M) {
+	// The encoder is shared and makes its channels when first used: in a bubble
+	// they would belong to that bubble.
+	batchtest.Zstd.Compress([]byte("warm up"))
+	goleak.VerifyTestMain(m, kafkatest.LeakOptions()...)
+}
 
 // topic is what most tests read.
 const topic = "t"
@@ -68,8 +73,8 @@ type ask struct {
 	version   int16
 	wait      int32 // milliseconds
 	isolation int8
-	nth       int   // how many asks for the partition came before
-	alone     bool  // nothing else was asked for
+	nth       int  // how many asks for the partition came before
+	alone     bool // nothing else was asked for
 }
 
 // forged is a partition whose broker is the test.
