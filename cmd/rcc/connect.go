@@ -16,9 +16,8 @@ import (
 const (
 	// dialTimeout bounds one connection attempt.
 	dialTimeout = 5 * time.Second
-	// answerTimeout bounds the first questions to a cluster. It leaves room
-	// for two seeds that do not answer.
-	answerTimeout = 2*dialTimeout + time.Second
+	// answerTimeout bounds one round of questions to a cluster.
+	answerTimeout = 2 * dialTimeout
 )
 
 // clientOptions are kgo's options that every client of this run shares.
@@ -39,7 +38,8 @@ func connect(ctx context.Context, seeds []string, opts []kgo.Opt) (*kadm.Client,
 	if err != nil {
 		return nil, &usageError{err: fmt.Errorf("brokers %s: %w", strings.Join(seeds, ","), err)}
 	}
-	pinging, cancel := context.WithTimeout(ctx, answerTimeout)
+	// Seeds are tried one after another; some may not answer at all.
+	pinging, cancel := context.WithTimeout(ctx, dialTimeout*time.Duration(min(len(seeds), 3)))
 	defer cancel()
 	if err := client.Ping(pinging); err != nil {
 		client.Close()

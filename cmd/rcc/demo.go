@@ -108,6 +108,7 @@ type demo struct {
 	script      *script
 	committed   *demoReader
 	uncommitted *demoReader
+	counted     rcconsumer.PartitionStats // of committed, at the end of the stage before
 }
 
 func (d *demo) run(ctx context.Context) error {
@@ -201,7 +202,9 @@ func (d *demo) stage(ctx context.Context, title string) (demoStage, error) {
 	}
 	pos, _ := d.committed.consumer.Position(d.cluster.topic, 0)
 	stats := d.committed.consumer.Stats()[d.cluster.topic][0]
-	return newDemoStage(title, records, pos, stats), nil
+	before := d.counted
+	d.counted = stats
+	return newDemoStage(title, records, pos, before, stats), nil
 }
 
 // timeline draws what the reader of everything saw.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,8 +40,8 @@ type demoStage struct {
 	Title            string          `json:"title"`
 	Delivered        int64           `json:"delivered_records"`
 	ByProducer       []producerCount `json:"by_producer"`
-	AbortedRecords   int64           `json:"aborted_records"` // since the beginning
-	AbortedBatches   int64           `json:"aborted_batches"` // since the beginning
+	DroppedRecords   int64           `json:"aborted_records"`
+	DroppedBatches   int64           `json:"aborted_batches"`
 	Next             int64           `json:"next_offset"`
 	LastStableOffset int64           `json:"last_stable_offset"`
 	HighWatermark    int64           `json:"high_watermark"`
@@ -56,11 +55,14 @@ type producerCount struct {
 	Records  int64  `json:"records"`
 }
 
-func newDemoStage(title string, records []*kgo.Record, pos rcconsumer.Position, stats rcconsumer.PartitionStats) demoStage {
+// newDemoStage describes a part from what came in it; before and stats are the
+// reader's counts at its beginning and end.
+func newDemoStage(title string, records []*kgo.Record, pos rcconsumer.Position, before, stats rcconsumer.PartitionStats) demoStage {
 	s := demoStage{
 		Title: title, Delivered: int64(len(records)),
-		AbortedRecords: stats.AbortedRecords, AbortedBatches: stats.AbortedBatches,
-		Next: pos.Next, LastStableOffset: pos.LastStableOffset, HighWatermark: pos.HighWatermark,
+		DroppedRecords: stats.AbortedRecords - before.AbortedRecords,
+		DroppedBatches: stats.AbortedBatches - before.AbortedBatches,
+		Next:           pos.Next, LastStableOffset: pos.LastStableOffset, HighWatermark: pos.HighWatermark,
 		ReadableLag: pos.ReadableLag(), HeldBack: pos.HeldBack(),
 		stats: stats,
 	}
@@ -113,18 +115,18 @@ func compare(r *demoReport, d *demo) []string {
 			differences = append(differences, fmt.Sprintf("%s: %d, want %d", what, got, want))
 		}
 	}
+	last := r.Stages[len(r.Stages)-1]
 	all, visible, dropped, batches := d.script.expected()
 	check("delivered at read_committed", r.ReadCommitted.Delivered, int64(len(visible)))
 	check("delivered at read_uncommitted", r.ReadUncommitted.Delivered, int64(len(all)))
 	check("dropped records", r.ReadCommitted.Dropped, dropped)
-	check("dropped batches", r.Stages[len(r.Stages)-1].AbortedBatches, batches)
+	check("dropped batches", last.stats.AbortedBatches, batches)
 	check("markers at read_committed", r.ReadCommitted.Markers, d.script.markers)
 	check("markers at read_uncommitted", r.ReadUncommitted.Markers, d.script.markers)
-	check("anomalies", r.Stages[len(r.Stages)-1].stats.Anomalies, 0)
+	check("anomalies", last.stats.Anomalies, 0)
 	for _, s := range r.Stages {
 		check("readable lag "+s.Title, s.ReadableLag, 0)
 	}
-	last := r.Stages[len(r.Stages)-1]
 	check("position at the end", last.Next, last.HighWatermark)
 	if !slices.Equal(offsets(d.committed.records), visible) {
 		differences = append(differences, "offsets at read_committed are not those of committed and plain records, in order")
@@ -164,41 +166,4 @@ func (s *script) expected() (all, visible []int64, dropped, batches int64) {
 		}
 	}
 	return all, visible, dropped, batches
-}
-
-// printDemo writes the report in the wanted form.
-func (a *app) printDemo(r demoReport) error {
-	if a.wantJSON() {
-		return json.NewEncoder(a.stdout).Encode(r)
-	}
-	var b strings.Builder
-	opts := picture.Options{Width: terminalWidth(a.stdout), Color: a.colored(a.stdout)}
-	if err := picture.Render(&b, r.Timeline, opts); err != nil {
-		return err
-	}
-	before, after := r.Stages[0], r.Stages[1]
-	fmt.Fprintf(&b, "\nread_committed, %s\n", before.Title)
-	fmt.Fprintf(&b, "  delivered  %3d records   %s\n", before.Delivered, before.producers())
-	fmt.Fprintf(&b, "  dropped    %3d records   aborted, in %d batches that were never decoded\n", before.AbortedRecords, before.AbortedBatches)
-	fmt.Fprintf(&b, "  held back  %3d offsets   %d to %d, from loader's first record on\n", before.HeldBack, before.LastStableOffset, before.HighWatermark-1)
-	b.WriteString(before.position())
-	fmt.Fprintf(&b, "\nread_committed, %s\n", after.Title)
-	fmt.Fprintf(&b, "  delivered  %3d records   %s\n", after.Delivered, after.producers())
-	b.WriteString(after.position())
-	b.WriteString("\n                    delivered   dropped   markers\n")
-	fmt.Fprintf(&b, "  read_committed    %9d %9d %9d\n", r.ReadCommitted.Delivered, r.ReadCommitted.Dropped, r.ReadCommitted.Markers)
-	fmt.Fprintf(&b, "  read_uncommitted  %9d %9d %9d\n\n", r.ReadUncommitted.Delivered, r.ReadUncommitted.Dropped, r.ReadUncommitted.Markers)
-	for _, difference := range r.Differences {
-		fmt.Fprintf(&b, "DIFFERENT  %s\n", difference)
-	}
-	if len(r.Differences) == 0 {
-		b.WriteString("every record that was written was delivered or dropped as it should be\n")
-	}
-	_, err := a.stdout.Write([]byte(b.String()))
-	return err
-}
-
-func (s *demoStage) position() string {
-	return fmt.Sprintf("  position    next %d, last stable offset %d, high watermark %d, readable lag %d\n",
-		s.Next, s.LastStableOffset, s.HighWatermark, s.ReadableLag)
 }

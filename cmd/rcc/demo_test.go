@@ -69,8 +69,8 @@ func TestDemoComparesWhatWasReadWithWhatWasWritten(t *testing.T) {
 		}
 		return r
 	}
-	stage := demoStage{Next: 8, HighWatermark: 8, AbortedRecords: 2, AbortedBatches: 1}
-	stage.stats.AbortedRecords, stage.stats.ControlBatches = 2, 2
+	stage := demoStage{Next: 8, HighWatermark: 8}
+	stage.stats.AbortedRecords, stage.stats.AbortedBatches, stage.stats.ControlBatches = 2, 1, 2
 	for name, tt := range map[string]struct {
 		committed *demoReader
 		lag       int64

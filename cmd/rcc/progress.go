@@ -33,6 +33,7 @@ func (a *app) newBar(partitions []*partitionRead) *bar {
 		progressbar.OptionShowIts(),
 		progressbar.OptionSetItsString("offsets"),
 		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionSetRenderBlankState(true),
 		progressbar.OptionClearOnFinish(),
 		progressbar.OptionEnableColorCodes(false),
 		progressbar.OptionFullWidth(),

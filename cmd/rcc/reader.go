@@ -51,6 +51,7 @@ type read struct {
 	left        int64 // records still to print; -1 without a limit
 	progress    progress
 	stalled     func(*partitionRead, rcconsumer.Position)
+	stallAfter  time.Duration
 	told        bool // stalled was called since a position moved
 }
 
@@ -65,6 +66,8 @@ func newRead(src source, windows []window, form appendRecord, out io.Writer, cou
 		form:   form,
 		out:    bufio.NewWriterSize(out, 64<<10),
 		left:   count,
+
+		stallAfter: stallAfter,
 	}
 	for _, w := range windows {
 		p := &partitionRead{window: w, done: w.empty()}
@@ -112,7 +115,7 @@ func (r *read) poll(ctx context.Context) kgo.Fetches {
 	if r.left >= 0 {
 		most = int(min(r.left, pollRecords))
 	}
-	waiting, cancel := context.WithTimeout(ctx, stallAfter)
+	waiting, cancel := context.WithTimeout(ctx, r.stallAfter)
 	defer cancel()
 	fetches := r.source.PollRecords(waiting, most)
 	if waiting.Err() == nil || fetches.NumRecords() > 0 {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -134,4 +135,23 @@ func TestSizesHaveThreeDigits(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1 kB", 1234: "1.23 kB", 999_499: "999 kB", 999_500: "1 MB", 12_345_678: "12.3 MB", 5e15: "5 PB"} {
 		require.Equal(t, want, size(n))
 	}
+}
+
+func TestReadTellsOnceWhatItWaitsFor(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	src := &fakeSource{polls: []fakePoll{{offsets: []int64{0}, next: 1, stable: 1}}}
+	var stderr bytes.Buffer
+	a := newApp(nil, io.Discard, &stderr)
+	r := newRead(src, []window{{topic: "orders", until: 100}}, byOffset, io.Discard, 0)
+	r.stallAfter = time.Millisecond
+	stalls := 0
+	r.stalled = func(p *partitionRead, pos rcconsumer.Position) {
+		a.tellStall(p, pos)
+		stalls++
+		// Several more waits pass before this ends the read.
+		time.AfterFunc(20*time.Millisecond, cancel)
+	}
+	require.ErrorIs(t, r.run(ctx), errInterrupted)
+	require.Equal(t, 1, stalls)
+	require.Equal(t, "rcc: waiting: orders/0 stands at its last stable offset 1, 99 offsets held back by an open transaction\n", stderr.String())
 }

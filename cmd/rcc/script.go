@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -45,7 +46,7 @@ type script struct {
 	prefix  string // of transactional IDs
 	opts    []kgo.Opt
 	admin   *kadm.Client
-	clients map[string]*kgo.Client
+	clients map[string]*producer
 	batches []written
 	markers int64
 	high    int64 // high watermark after the last step
@@ -53,7 +54,7 @@ type script struct {
 }
 
 func newScript(topic, prefix string, admin *kadm.Client, opts []kgo.Opt) *script {
-	return &script{topic: topic, prefix: prefix, admin: admin, opts: opts, clients: make(map[string]*kgo.Client)}
+	return &script{topic: topic, prefix: prefix, admin: admin, opts: opts, clients: make(map[string]*producer)}
 }
 
 // play runs the steps in order.
@@ -91,8 +92,8 @@ func (s *script) step(ctx context.Context, st step) error {
 	return s.settled(ctx)
 }
 
-// send writes one batch: nothing is flushed before all records are buffered.
-func (s *script) send(ctx context.Context, client *kgo.Client, st step) error {
+// send writes one batch.
+func (s *script) send(ctx context.Context, client *producer, st step) error {
 	outcome := "plain"
 	if st.producer != plainProducer {
 		outcome = "open"
@@ -102,27 +103,16 @@ func (s *script) send(ctx context.Context, client *kgo.Client, st step) error {
 			}
 		}
 	}
-	var failed error
-	batch := written{producer: st.producer, first: -1, outcome: outcome}
-	for range st.records {
-		client.Produce(ctx, s.record(st.producer), func(r *kgo.Record, err error) {
-			if err != nil && failed == nil {
-				failed = err
-			}
-			if batch.first < 0 {
-				batch.first = r.Offset
-			}
-			batch.last = r.Offset
-		})
+	records := make([]*kgo.Record, st.records)
+	for i := range records {
+		records[i] = s.record(st.producer)
 	}
-	if err := client.Flush(ctx); err != nil {
+	if err := client.send(ctx, records); err != nil {
 		return err
 	}
-	if failed != nil {
-		return failed
-	}
-	s.batches = append(s.batches, batch)
-	s.high = batch.last + 1
+	last := records[len(records)-1].Offset
+	s.batches = append(s.batches, written{producer: st.producer, first: records[0].Offset, last: last, outcome: outcome})
+	s.high = last + 1
 	return nil
 }
 
@@ -133,19 +123,19 @@ func (s *script) record(producer string) *kgo.Record {
 }
 
 // client returns the producer's own client, made at its first step.
-func (s *script) client(producer string) (*kgo.Client, error) {
-	if client, ok := s.clients[producer]; ok {
+func (s *script) client(name string) (*producer, error) {
+	if client, ok := s.clients[name]; ok {
 		return client, nil
 	}
-	opts := append([]kgo.Opt{kgo.ManualFlushing(), kgo.RecordPartitioner(kgo.ManualPartitioner())}, s.opts...)
-	if producer != plainProducer {
-		opts = append(opts, kgo.TransactionalID(s.prefix+producer), kgo.TransactionTimeout(time.Minute))
+	opts := s.opts
+	if name != plainProducer {
+		opts = append(slices.Clone(opts), kgo.TransactionalID(s.prefix+name), kgo.TransactionTimeout(time.Minute))
 	}
-	client, err := kgo.NewClient(opts...)
+	client, err := newProducer(opts)
 	if err != nil {
 		return nil, err
 	}
-	s.clients[producer] = client
+	s.clients[name] = client
 	return client, nil
 }
 
