@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"example.com/readcommitted/internal/batchtest"
 	"example.com/readcommitted/internal/kafkatest"
 )
 
@@ -47,66 +49,96 @@ func TestRealConsumeAgreesWithConsoleConsumer(t *testing.T) {
 // A read ends although compaction took the last records below its end and no
 // record or marker will ever come from there.
 func TestConsumeEndsAtACompactedTail(t *testing.T) {
-	const tail = 8
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders"))
-	require.NoError(t, err)
-	defer cluster.Close()
-	opts := []kgo.Opt{kgo.SeedBrokers(cluster.ListenAddrs()...)}
-	admin, err := connect(t.Context(), cluster.ListenAddrs(), opts)
-	require.NoError(t, err)
-	defer admin.Close()
-	s := newScript("orders", "", admin, opts)
-	defer s.close(t.Context())
-	require.NoError(t, s.play(t.Context(), step{"plain", send, 5}))
-	cluster.ControlKey(int16(kmsg.ListOffsets), emptyTailOffsets(cluster, tail))
-	cluster.ControlKey(int16(kmsg.Fetch), emptyTailFetch(cluster, 5, tail))
-
 	var out, errs bytes.Buffer
-	code := run(t.Context(), []string{"consume", "orders", "-b", cluster.ListenAddrs()[0], "-e", "stable", "-f", "%o "}, nil, &out, &errs)
+	code := consumeLog(t, batchtest.Data(0, 4).Bytes(), 8, &out, &errs)
 	require.Equal(t, exitOK, code, errs.String())
 	require.Equal(t, "0 1 2 3 4 ", out.String())
 	require.Contains(t, errs.String(), "orders/0 from 0 until 8\n")
 }
 
-// emptyTailOffsets says that a log begins at 0 and ends at end.
-func emptyTailOffsets(cluster *kfake.Cluster, end int64) func(kmsg.Request) (kmsg.Response, error, bool) {
-	return func(kreq kmsg.Request) (kmsg.Response, error, bool) {
-		cluster.KeepControl()
-		req := kreq.(*kmsg.ListOffsetsRequest)
-		resp := req.ResponseKind().(*kmsg.ListOffsetsResponse)
-		for _, topic := range req.Topics {
-			rt := kmsg.NewListOffsetsResponseTopic()
-			rt.Topic = topic.Topic
-			for _, p := range topic.Partitions {
-				rp := kmsg.NewListOffsetsResponseTopicPartition()
-				rp.Partition, rp.Offset, rp.LeaderEpoch = p.Partition, 0, 0
-				if p.Timestamp == -1 {
-					rp.Offset = end
-				}
-				rt.Partitions = append(rt.Partitions, rp)
-			}
-			resp.Topics = append(resp.Topics, rt)
-		}
-		return resp, nil, true
+// What stands before a batch that cannot be read is printed; then one line
+// names the place.
+func TestConsumeStopsAtABatchItCannotRead(t *testing.T) {
+	for name, tt := range map[string]struct {
+		batch batchtest.Batch
+		want  string
+	}{
+		"damaged":        {batchtest.Data(3, 5).Flip(70), "CRC"},
+		"unknown format": {batchtest.Data(3, 5).ClaimMagic(3), "magic"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			log := batchtest.Log{batchtest.Data(0, 2), tt.batch, batchtest.Data(6, 7)}
+			code := consumeLog(t, log.Bytes(), 8, &out, &errs)
+			require.Equal(t, exitError, code, errs.String())
+			require.Equal(t, "0 1 2 ", out.String())
+			lines := strings.Split(strings.TrimSpace(errs.String()), "\n")
+			last := lines[len(lines)-1]
+			require.True(t, strings.HasPrefix(last, "rcc: error: topic orders partition 0: batch at offset 3: "), last)
+			require.Contains(t, strings.ToLower(last), strings.ToLower(tt.want))
+		})
 	}
 }
 
-// emptyTailFetch answers fetches at or above from as a log whose offsets from
-// there to end are gone; it leaves others to the broker.
-func emptyTailFetch(cluster *kfake.Cluster, from, end int64) func(kmsg.Request) (kmsg.Response, error, bool) {
-	return func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+// consumeLog runs a consume until the last stable offset against a broker
+// whose one partition holds these bytes and ends at end.
+func consumeLog(t *testing.T, log []byte, end int64, out, errs *bytes.Buffer) int {
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders"))
+	require.NoError(t, err)
+	t.Cleanup(cluster.Close)
+	cluster.ControlKey(int16(kmsg.ListOffsets), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		return listed(req.(*kmsg.ListOffsetsRequest), end), nil, true
+	})
+	cluster.ControlKey(int16(kmsg.Fetch), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
 		req := kreq.(*kmsg.FetchRequest)
-		if len(req.Topics) != 1 || req.Topics[0].Partitions[0].FetchOffset < from {
+		if len(req.Topics) == 0 {
 			return nil, nil, false
 		}
 		cluster.KeepControl()
-		resp := req.ResponseKind().(*kmsg.FetchResponse)
-		rt := kmsg.NewFetchResponseTopic()
-		rt.Topic, rt.TopicID = req.Topics[0].Topic, req.Topics[0].TopicID
-		rp := kmsg.NewFetchResponseTopicPartition()
-		rp.LogStartOffset, rp.LastStableOffset, rp.HighWatermark = 0, end, end
-		rt.Partitions = append(rt.Partitions, rp)
+		return fetchedBytes(req, log, end), nil, true
+	})
+	return run(t.Context(), []string{"consume", "orders", "-b", cluster.ListenAddrs()[0], "-e", "stable", "-f", "%o "}, nil, out, errs)
+}
+
+// listed answers that the log begins at 0 and ends at end.
+func listed(req *kmsg.ListOffsetsRequest, end int64) *kmsg.ListOffsetsResponse {
+	resp := req.ResponseKind().(*kmsg.ListOffsetsResponse)
+	for _, topic := range req.Topics {
+		rt := kmsg.NewListOffsetsResponseTopic()
+		rt.Topic = topic.Topic
+		for _, p := range topic.Partitions {
+			rp := kmsg.NewListOffsetsResponseTopicPartition()
+			rp.Partition, rp.Offset, rp.LeaderEpoch = p.Partition, 0, 0
+			if p.Timestamp == -1 {
+				rp.Offset = end
+			}
+			rt.Partitions = append(rt.Partitions, rp)
+		}
 		resp.Topics = append(resp.Topics, rt)
-		return resp, nil, true
 	}
+	return resp
+}
+
+// fetchedBytes answers a fetch with the batches that end at or above its
+// offset, as a broker does: whole batches, from a batch's start.
+func fetchedBytes(req *kmsg.FetchRequest, log []byte, end int64) *kmsg.FetchResponse {
+	resp := req.ResponseKind().(*kmsg.FetchResponse)
+	rt := kmsg.NewFetchResponseTopic()
+	rt.Topic, rt.TopicID = req.Topics[0].Topic, req.Topics[0].TopicID
+	rp := kmsg.NewFetchResponseTopicPartition()
+	rp.LogStartOffset, rp.LastStableOffset, rp.HighWatermark = 0, end, end
+	rp.RecordBatches = log
+	for len(rp.RecordBatches) > 0 && lastOffset(rp.RecordBatches) < req.Topics[0].Partitions[0].FetchOffset {
+		rp.RecordBatches = rp.RecordBatches[12+binary.BigEndian.Uint32(rp.RecordBatches[8:]):]
+	}
+	rt.Partitions = append(rt.Partitions, rp)
+	resp.Topics = append(resp.Topics, rt)
+	return resp
+}
+
+// lastOffset is that of the batch at the front of b: base offset and last
+// offset delta.
+func lastOffset(b []byte) int64 {
+	return int64(binary.BigEndian.Uint64(b)) + int64(binary.BigEndian.Uint32(b[23:]))
 }
