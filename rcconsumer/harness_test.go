@@ -519,3 +519,6 @@ func (h *resetHook) all() [][2]int64 {
 	defer h.mu.Unlock()
 	return slices.Clone(h.moves)
 }
+
+// noWait is the nil context, with which polls take what is there.
+var noWait context.Context

@@ -187,6 +187,7 @@ func (c *Consumer) takeFrom(p *partition, limit *takeLimit, maxRecords int) (fp 
 		return fp, topicID, false
 	}
 	p.polling = true
+	before := p.pos.Next
 	for !limit.reached(maxRecords) && !c.pauses.paused(p.topic, p.id) {
 		if !p.decodeLocked() {
 			break
@@ -204,7 +205,9 @@ func (c *Consumer) takeFrom(p *partition, limit *takeLimit, maxRecords int) (fp 
 	p.polling = false
 	topicID = p.topicID
 	more = p.deliverableLocked()
+	moved := p.pos.Next != before && len(fp.Records) == 0 // a batch turned out to hold nothing to hand out
 	p.mu.Unlock()
+	c.offer(p, false, moved)
 	c.pokeLeader(p)
 	return fp, topicID, more && !c.pauses.paused(p.topic, p.id)
 }
