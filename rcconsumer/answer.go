@@ -168,7 +168,7 @@ func (p *partition) failLocked(err error, n *notices) {
 // handOutLocked queues an error for the next poll.
 func (p *partition) handOutLocked(err error, n *notices) {
 	n.moved = p.appendLocked(&piece{
-		end: p.fetchOffset, endEpoch: -1, err: err,
+		end: -1, endEpoch: -1, err: err, // an error moves no position; where to start may not even be known
 		highWatermark: p.pos.HighWatermark, lastStableOffset: p.pos.LastStableOffset, logStartOffset: p.pos.LogStartOffset,
 	}) || n.moved
 }

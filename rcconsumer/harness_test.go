@@ -91,11 +91,17 @@ type forged struct {
 	asks []ask
 }
 
-// inWorld runs a test with a cluster of its own in a bubble, in parallel with
-// others. The cluster has [topic] with the partitions.
+// inWorld runs a test in a world of its own, in parallel with others.
 func inWorld(t *testing.T, brokers int, partitions int32, test func(*testing.T, *world), opts ...kfake.Opt) {
 	t.Helper()
 	t.Parallel()
+	makeWorld(t, brokers, partitions, test, opts...)
+}
+
+// makeWorld runs a function with a cluster of its own in a bubble. The cluster
+// has [topic] with the partitions.
+func makeWorld(t *testing.T, brokers int, partitions int32, test func(*testing.T, *world), opts ...kfake.Opt) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{
 			t: t, began: time.Now(),

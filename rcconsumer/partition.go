@@ -188,7 +188,10 @@ func (p *partition) appendLocked(q *piece) (moved bool) {
 		q.letGo()
 	}
 	if n := len(p.queue); n > 0 && q.onlyError() && p.queue[n-1].onlyError() {
+		before := p.queue[n-1]
+		q.end = max(q.end, before.end)
 		p.queue[n-1] = q // the same trouble again, and nobody asked: the newest is enough
+		p.queued += q.bytes - before.bytes
 		return false
 	}
 	p.queue = append(p.queue, q)

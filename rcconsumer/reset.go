@@ -152,6 +152,7 @@ func (p *partition) resolvedLocked(j *job, n *notices) (report func()) {
 		return nil
 	case p.c.cfg.reset.noReset:
 		p.phase = resting
+		p.boundsLocked(start, end)
 		p.handOutLocked(&OffsetOutOfRangeError{Topic: p.topic, Partition: p.id, Offset: from, Start: start, End: end}, n)
 		return nil
 	}
@@ -163,8 +164,15 @@ func (p *partition) resolvedLocked(j *job, n *notices) (report func()) {
 			ResetTo: to.offset, ResetToEpoch: to.epoch,
 		}
 	}
+	p.boundsLocked(start, end)
 	p.jumpLocked(to, err, n)
 	return func() { p.c.report.offsetReset(p.topic, p.id, from, to.offset) }
+}
+
+// boundsLocked takes over the bounds of a log that does not have the fetch offset
+// any more: it was truncated, so what was known of its ends does not hold.
+func (p *partition) boundsLocked(start, end int64) {
+	p.pos.LogStartOffset, p.pos.LastStableOffset, p.pos.HighWatermark = start, -1, end
 }
 
 // jumpLocked goes on reading elsewhere, behind what is buffered.
