@@ -109,6 +109,7 @@ func TestLeaderMovesWhenItsBrokerDies(t *testing.T) {
 func TestStartErrorHoldsTheBrokersLastWords(t *testing.T) {
 	kafkatest.Real(t, kafkatest.Config{}) // skips where no broker can be started
 	_, err := localkafka.Start(t.Context(), localkafka.Config{
+		Version:  os.Getenv("KAFKA_VERSION"),
 		Settings: map[string]string{"authorizer.class.name": "no.such.Authorizer"},
 	})
 	require.ErrorContains(t, err, "ended while it started")
@@ -118,6 +119,7 @@ func TestStartErrorHoldsTheBrokersLastWords(t *testing.T) {
 func TestSecondListenerHasItsOwnAddress(t *testing.T) {
 	kafkatest.Real(t, kafkatest.Config{}) // skips where no broker can be started
 	c, err := localkafka.Start(t.Context(), localkafka.Config{
+		Version:   os.Getenv("KAFKA_VERSION"),
 		Listeners: map[string]string{"SCRAM": "SASL_PLAINTEXT"},
 		Settings: map[string]string{
 			"sasl.enabled.mechanisms":                            "SCRAM-SHA-256",
