@@ -234,6 +234,12 @@ func (c *Consumer) place(p *partition) {
 	if awaits {
 		c.resets.poke()
 	}
+	p.mu.Lock()
+	movedOn := p.leader != leader
+	p.mu.Unlock()
+	if movedOn { // metadata and a hint at once: the newest has the last word
+		c.place(p)
+	}
 }
 
 func (c *Consumer) broker(id int32) *broker {

@@ -107,7 +107,11 @@ func makeWorld(t *testing.T, brokers int, partitions int32, test func(*testing.T
 			t: t, began: time.Now(),
 			forged: make(map[int32]*forged), changed: make(chan struct{}),
 		}
-		all := []kfake.Opt{kfake.NumBrokers(brokers), kfake.ListenFn(w.net.Listen)}
+		ports := make([]int, brokers)
+		for i := range ports {
+			ports[i] = 9092 + i
+		}
+		all := []kfake.Opt{kfake.NumBrokers(brokers), kfake.Ports(ports...), kfake.ListenFn(w.net.Listen)}
 		if partitions > 0 {
 			all = append(all, kfake.SeedTopics(partitions, topic))
 		}
@@ -375,7 +379,9 @@ func (w *world) client(opts ...kgo.Opt) *kgo.Client {
 }
 
 func (w *world) opts() []kgo.Opt {
-	return []kgo.Opt{kgo.SeedBrokers(w.ListenAddrs()...), kgo.Dialer(w.net.DialContext)}
+	return []kgo.Opt{
+		kgo.SeedBrokers(w.ListenAddrs()...), kgo.Dialer(w.net.DialContext), kgo.MetadataMinAge(100 * time.Millisecond),
+	}
 }
 
 // consumer returns a consumer of the cluster, closed with the test.

@@ -25,6 +25,10 @@ type metadata struct {
 // refreshEvery is the shortest time between two Metadata requests.
 const refreshEvery = 100 * time.Millisecond
 
+// metadataPatience is how long the first of several attempts may take. kgo asks
+// another broker each time, and the one asked may be the one that hangs.
+const metadataPatience = 2 * time.Second
+
 func newMetadata(c *Consumer) *metadata {
 	return &metadata{c: c, wake: make(chan struct{}, 1), told: make(map[string]string)}
 }
@@ -97,7 +101,8 @@ func (m *metadata) update(ctx context.Context) time.Duration {
 }
 
 func (m *metadata) request(ctx context.Context, named []string, all bool) (*kmsg.MetadataResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, m.c.cfg.requestTimeout)
+	limit := m.c.cfg.requestTimeout
+	ctx, cancel := context.WithTimeout(ctx, min(limit, backoff(m.failures+1, metadataPatience, limit)))
 	defer cancel()
 	req := kmsg.NewPtrMetadataRequest()
 	req.AllowAutoTopicCreation = false
@@ -230,12 +235,17 @@ func (c *Consumer) recreated(p *partition, id [16]byte) {
 	var n notices
 	if !first {
 		p.beginAnewLocked(&n)
+		n.ready = p.deliverableLocked()
 	}
+	rests := p.phase == resting
 	p.mu.Unlock()
-	if !first {
-		c.report.offsetReset(p.topic, p.id, from, 0)
-		c.tell(p, &n)
+	if first {
+		return
 	}
+	if !rests {
+		c.report.offsetReset(p.topic, p.id, from, 0)
+	}
+	c.tell(p, &n)
 }
 
 // beginAnewLocked reads a recreated topic by the reset policy: from its start
