@@ -205,10 +205,7 @@ func (s *Scanner) judge(o Options, list []kmsg.FetchResponseTopicPartitionAborte
 	if o.ReadUncommitted {
 		return nil, nil // the list is not ours to apply: twmb/franz-go#758
 	}
-	s.list = s.list[:0]
-	for _, a := range list {
-		s.list = append(s.list, abortset.AbortedTransaction{ProducerID: a.ProducerID, FirstOffset: a.FirstOffset})
-	}
+	s.shorten(list)
 	return s.response.Judge(s.judged, s.list)
 }
 
