@@ -2,12 +2,15 @@ package rcconsumer_test
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"example.com/readcommitted/internal/kafkatest"
@@ -33,6 +36,11 @@ func (l line) committed() bool {
 	return strings.HasSuffix(l.Value, "/"+string(plain)) || strings.HasSuffix(l.Value, "/"+string(commit))
 }
 
+func (l line) transaction() string {
+	parts := strings.SplitN(l.Value, "/", 3)
+	return parts[0] + "/" + parts[1]
+}
+
 // ledger is the writers' own account of one topic: what they wrote, where, and
 // how many offsets the log has by now, markers included.
 type ledger struct {
@@ -42,6 +50,7 @@ type ledger struct {
 	mu    sync.Mutex
 	lines map[int32][]line
 	ends  map[int32]int64
+	void  map[string]bool // transactions ended otherwise than their values say, as producer/transaction
 }
 
 func newLedger(t *testing.T, c *kafkatest.Cluster, config kafkatest.TopicConfig) *ledger {
@@ -50,7 +59,7 @@ func newLedger(t *testing.T, c *kafkatest.Cluster, config kafkatest.TopicConfig)
 }
 
 func ledgerOf(c *kafkatest.Cluster, topic string) *ledger {
-	return &ledger{c: c, topic: topic, lines: map[int32][]line{}, ends: map[int32]int64{}}
+	return &ledger{c: c, topic: topic, lines: map[int32][]line{}, ends: map[int32]int64{}, void: map[string]bool{}}
 }
 
 func (l *ledger) note(partition int32, base int64, values []string) {
@@ -84,13 +93,34 @@ func (l *ledger) settle(t *testing.T, partition int32) int64 {
 	return end
 }
 
+// settleDisturbed is settle after brokers failed or leaders moved: a coordinator
+// that does not know whether its marker was written writes it again.
+func (l *ledger) settleDisturbed(t *testing.T, partition int32) int64 {
+	t.Helper()
+	kafkatest.Wait(t, "the end of all transactions", func(ctx context.Context) (string, bool) {
+		lso, err := l.c.LSO(ctx, l.topic, partition)
+		if err != nil {
+			return err.Error(), false
+		}
+		hw, err := l.c.HW(ctx, l.topic, partition)
+		if err != nil || lso < hw || lso < l.end(partition) {
+			return fmt.Sprintf("last stable offset %d, high watermark %d, %v", lso, hw, err), false
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.ends[partition] = lso
+		return "", true
+	})
+	return l.end(partition)
+}
+
 // visible is what a reader may see of [from, end).
 func (l *ledger) visible(partition int32, uncommitted bool, from, end int64) []line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var seen []line
 	for _, n := range l.lines[partition] {
-		if n.Offset >= from && n.Offset < end && (uncommitted || n.committed()) {
+		if n.Offset >= from && n.Offset < end && (uncommitted || n.committed() && !l.void[n.transaction()]) {
 			seen = append(seen, n)
 		}
 	}
@@ -141,6 +171,48 @@ func (w *writer) begin(f fate) *writer {
 // batch writes n values as one batch and returns its base offset.
 func (w *writer) batch(t *testing.T, partition int32, n int) int64 {
 	t.Helper()
+	values, b := w.next(n)
+	base := w.p.Produce(t, w.l.topic, partition, b)
+	w.l.note(partition, base, values)
+	w.parts[partition] = true
+	return base
+}
+
+// tryBatch is batch while brokers fail: an error that does not pass is returned,
+// after which nobody knows whether the batch is in the log.
+func (w *writer) tryBatch(t *testing.T, partition int32, n int) (err error) {
+	t.Helper()
+	if !w.parts[partition] && strings.HasPrefix(w.l.c.Local().Version(), "3.") {
+		w.p.Add(t, w.l.topic, partition)
+	}
+	values, b := w.next(n)
+	w.parts[partition] = true
+	kafkatest.Wait(t, "a batch to be taken", func(ctx context.Context) (string, bool) {
+		var base int64
+		if base, err = w.p.TryProduce(ctx, w.l.topic, partition, b); err == nil {
+			w.l.note(partition, base, values)
+			return "", true
+		}
+		var broker *kerr.Error
+		fatal := errors.As(err, &broker) && !broker.Retriable && !errors.Is(err, kerr.ConcurrentTransactions)
+		return err.Error(), fatal
+	})
+	return err
+}
+
+// abandon has another producer take over, which aborts the transaction whatever
+// its values say.
+func (w *writer) abandon(t *testing.T, id string) {
+	t.Helper()
+	w.l.mu.Lock()
+	w.l.void[fmt.Sprintf("%s/%d", w.name, w.txn)] = true
+	w.l.mu.Unlock()
+	w.p = w.l.c.Producer(t, kafkatest.ProducerConfig{TransactionalID: id})
+	w.ended()
+}
+
+// next makes the next n values, and their batch.
+func (w *writer) next(n int) ([]string, kafkatest.Batch) {
 	values := make([]string, n)
 	for i := range values {
 		values[i] = fmt.Sprintf("%s/%d/%d/%s", w.name, w.txn, w.index, w.fate)
@@ -154,10 +226,7 @@ func (w *writer) batch(t *testing.T, partition int32, n int) int64 {
 			b.Records[i].Key = []byte(w.keys[i%len(w.keys)])
 		}
 	}
-	base := w.p.Produce(t, w.l.topic, partition, b)
-	w.l.note(partition, base, values)
-	w.parts[partition] = true
-	return base
+	return values, b
 }
 
 // end ends the transaction as its fate says.

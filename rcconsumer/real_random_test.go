@@ -26,8 +26,10 @@ type load struct {
 	l          *ledger
 	partitions int32
 	fences     bool // now and then a producer is replaced in the middle of a transaction
+	disturbed  bool // brokers fail meanwhile
 
 	stopped chan struct{}
+	once    sync.Once
 	wg      sync.WaitGroup
 }
 
@@ -60,7 +62,7 @@ func (d *load) spawn(step func(*rand.Rand), r *rand.Rand) {
 }
 
 func (d *load) stop() {
-	close(d.stopped)
+	d.once.Do(func() { close(d.stopped) })
 	d.wg.Wait()
 }
 
@@ -71,11 +73,16 @@ func (d *load) transaction(t *testing.T, r *rand.Rand, w *writer, id string) {
 		w.fate = abort
 	}
 	for range 1 + r.IntN(5) {
-		d.batch(t, r, w)
+		if !d.disturbed {
+			d.batch(t, r, w)
+		} else if err := w.tryBatch(t, r.Int32N(d.partitions), 1+r.IntN(20)); err != nil {
+			t.Logf("%s gives up transaction %d: %v", w.name, w.txn, err)
+			w.abandon(t, id)
+			return
+		}
 	}
 	if fenced {
-		w.p = d.l.c.Producer(t, kafkatest.ProducerConfig{TransactionalID: id})
-		w.ended()
+		w.abandon(t, id)
 		return
 	}
 	w.end(t)
@@ -108,6 +115,7 @@ func TestRealRandomizedWritersAndReadersTellTheSame(t *testing.T) {
 	t.Logf("-random-seed=%d", seed)
 	d := load{l: l, partitions: partitions, fences: true}
 	d.run(t, seed, transactional, plainOnes)
+	t.Cleanup(d.stop) // also when the test fails
 
 	live := newHarvest(newConsumer(t, l.c, kgo.ConsumeTopics(l.topic)))
 	small := newHarvest(newConsumer(t, l.c, kgo.ConsumeTopics(l.topic), kgo.FetchMaxPartitionBytes(20_000), rcconsumer.BufferBytes(100_000)))

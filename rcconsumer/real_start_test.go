@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"example.com/readcommitted/internal/kafkatest"
+	"example.com/readcommitted/rcconsumer"
 )
 
 // mixed writes about 300 offsets: interleaved transactions of two producers,
@@ -126,6 +127,24 @@ func TestRealStartOffsetsAreWithinWhatMayBeRead(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestRealReadUncommittedReachesTheHighWatermark(t *testing.T) {
+	t.Parallel() // twmb/franz-go#758: the list of aborted transactions is not for this reader
+	l := newLedger(t, kafkatest.Real(t, kafkatest.Config{}), kafkatest.TopicConfig{})
+	w := blocked(t, l, abort)
+	c := newConsumer(t, l.c, from(l.topic, 0, at(0)), rcconsumer.ReadUncommitted())
+	h := newHarvest(c)
+	require.Equal(t, l.visible(0, true, 0, 12), h.untilNext(t, l.topic, 0, 12))
+	pos, _ := c.Position(l.topic, 0)
+	require.True(t, pos.CaughtUp())
+	w.end(t)
+	l.plainWriter(t, "later").batch(t, 0, 1)
+	end := l.settle(t, 0)
+	require.Equal(t, l.visible(0, true, 0, end), h.untilNext(t, l.topic, 0, end))
+
+	late := newConsumer(t, l.c, from(l.topic, 0, kgo.NewOffset().AtEnd()), rcconsumer.ReadUncommitted())
+	newHarvest(late).until(t, "the end", func() bool { pos, _ := late.Position(l.topic, 0); return pos.Next == end })
 }
 
 func TestRealStartAboveTheLastStableOffsetWaitsWithoutSpinning(t *testing.T) {
