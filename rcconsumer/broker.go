@@ -182,7 +182,7 @@ func (b *broker) fetch(ctx context.Context, pl *plan, reserved int64) {
 		wait = 0 // a long poll would keep those left out from their room
 	}
 	if !b.c.begin(ctx) {
-		b.c.budget.release(reserved)
+		b.c.budget.unreserve(reserved)
 		return
 	}
 	sent := time.Now()

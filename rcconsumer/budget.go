@@ -9,30 +9,48 @@ type budget struct {
 
 	mu    sync.Mutex
 	limit int64
-	used  int64
+	used  int64 // reserved or held
+	held  int64 // of used: bytes that are here
 }
 
 func newBudget(limit int64, freed func()) *budget { return &budget{limit: limit, freed: freed} }
 
 // reserve takes up to want bytes and returns how many it took. It takes
 // nothing while little is free, so that a full buffer does not degrade into
-// fetches of single batches, but always something when nothing is held.
+// fetches of single batches, but always something when nothing is held: what
+// others have only reserved must not stop a broker, since an idle one reserves
+// again and again.
 func (b *budget) reserve(want int64) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	free := b.limit - b.used
-	if want <= 0 || free < min(want, max(1, b.limit/8)) {
+	if want <= 0 || b.held > 0 && free < min(want, max(1, b.limit/8)) {
 		return 0
 	}
-	got := min(want, free)
+	got := max(1, min(want, free))
 	b.used += got
 	return got
+}
+
+// unreserve gives back a reservation that was not used.
+func (b *budget) unreserve(n int64) { b.settle(n, 0) }
+
+// settle turns a reservation into the bytes that came.
+func (b *budget) settle(reserved, actual int64) {
+	b.mu.Lock()
+	b.used += actual - reserved
+	b.held += actual
+	b.mu.Unlock()
+	if actual < reserved {
+		b.freed()
+	}
 }
 
 // add books bytes without asking: a batch that is here must pass.
 func (b *budget) add(n int64) {
 	b.mu.Lock()
 	b.used += n
+	b.held += n
 	b.mu.Unlock()
 }
 
@@ -42,6 +60,7 @@ func (b *budget) release(n int64) {
 	}
 	b.mu.Lock()
 	b.used -= n
+	b.held -= n
 	b.mu.Unlock()
 	b.freed()
 }
@@ -60,17 +79,13 @@ type lease struct {
 // newLease takes over a reservation, with one reference for the caller.
 func newLease(b *budget, reserved int64) *lease { return &lease{budget: b, bytes: reserved, refs: 1} }
 
-// resize corrects the booking to the bytes that really came.
+// resize corrects the booking, once, to the bytes that really came.
 func (l *lease) resize(actual int64) {
 	l.mu.Lock()
-	delta := actual - l.bytes
+	reserved := l.bytes
 	l.bytes = actual
 	l.mu.Unlock()
-	if delta > 0 {
-		l.budget.add(delta)
-	} else {
-		l.budget.release(-delta)
-	}
+	l.budget.settle(reserved, actual)
 }
 
 func (l *lease) retain() {

@@ -54,6 +54,8 @@ type world struct {
 	fetches  []*fetched
 	lists    []kmsg.ListOffsetsRequest
 	metadata int
+	flying   int // forged fetches being answered
+	most     int // of flying, ever
 }
 
 // fetched is one Fetch as a broker saw it.
@@ -169,10 +171,15 @@ func (w *world) onFetch(kreq kmsg.Request) (kmsg.Response, error, bool) {
 	seen := &fetched{req: *req, node: w.CurrentNode(), at: time.Since(w.began)}
 	w.fetches = append(w.fetches, seen)
 	mine := len(w.forged) > 0
+	if mine {
+		w.flying++
+		w.most = max(w.most, w.flying)
+	}
 	w.mu.Unlock()
 	if !mine {
 		return nil, nil, false
 	}
+	defer w.landed()
 	until := time.Now().Add(time.Duration(req.MaxWaitMillis) * time.Millisecond)
 	for first := true; ; first = false {
 		w.mu.Lock()
@@ -200,6 +207,12 @@ func (w *world) onFetch(kreq kmsg.Request) (kmsg.Response, error, bool) {
 		}
 		w.KeepControl()
 	}
+}
+
+func (w *world) landed() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.flying--
 }
 
 // answer makes a whole answer, and says whether it is to be sent at once.
