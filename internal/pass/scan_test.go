@@ -1,7 +1,9 @@
 package pass_test
 
 import (
+	"runtime"
 	"testing"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 
@@ -364,4 +366,21 @@ func TestScanReadUncommittedPassesOverControlBatches(t *testing.T) {
 	require.NoError(t, res.Err)
 	require.Equal(t, []int64{2}, bases(res))
 	require.EqualValues(t, 2, res.Counts.ControlBatches)
+}
+
+// A scanner lives as long as its consumer, an answer does not.
+func TestScannerDoesNotHoldOnToTheBytes(t *testing.T) {
+	var s pass.Scanner
+	bytes := scanPart(&s)
+	runtime.GC()
+	require.Nil(t, bytes.Value())
+	s.Scan(pass.Options{}, nil, nil)
+}
+
+// scanPart scans bytes that nobody else refers to.
+func scanPart(s *pass.Scanner) weak.Pointer[[4096]byte] {
+	part := new([4096]byte)
+	n := copy(part[:], batchtest.Log{batchtest.Data(0, 1).Txn(7), batchtest.Abort(2, 7)}.Bytes())
+	s.Scan(pass.Options{Aborted: true}, part[:n], batchtest.Aborted(7, 0))
+	return weak.Make(part)
 }
