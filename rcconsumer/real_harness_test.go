@@ -145,7 +145,7 @@ func (l *ledger) kgoRead(t *testing.T, partition int32, start, last int64, isola
 
 // agree reads [start, end) at both isolation levels: the consumer under test,
 // the writers' account and plain kgo have to tell the same.
-func (l *ledger) agree(t *testing.T, partition int32, start, end int64, opts ...kgo.Opt) {
+func (l *ledger) agree(t *testing.T, partition int32, start, end int64) {
 	t.Helper()
 	for _, level := range []struct {
 		name        string
@@ -153,7 +153,7 @@ func (l *ledger) agree(t *testing.T, partition int32, start, end int64, opts ...
 		isolation   kgo.IsolationLevel
 	}{{"read_committed", false, kgo.ReadCommitted()}, {"read_uncommitted", true, kgo.ReadUncommitted()}} {
 		want := l.visible(partition, level.uncommitted, start, end)
-		got := l.read(t, partition, start, end, append([]kgo.Opt{kgo.FetchIsolationLevel(level.isolation)}, opts...)...)
+		got := l.read(t, partition, start, end, kgo.FetchIsolationLevel(level.isolation))
 		require.Equal(t, want, got, "%s from %d: the consumer and the writers' account", level.name, start)
 		if len(want) > 0 {
 			theirs := l.kgoRead(t, partition, start, want[len(want)-1].Offset, level.isolation)

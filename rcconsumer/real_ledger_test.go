@@ -168,14 +168,13 @@ func (w *writer) begin(f fate) *writer {
 	return w
 }
 
-// batch writes n values as one batch and returns its base offset.
-func (w *writer) batch(t *testing.T, partition int32, n int) int64 {
+// batch writes n values as one batch.
+func (w *writer) batch(t *testing.T, partition int32, n int) {
 	t.Helper()
 	values, b := w.next(n)
 	base := w.p.Produce(t, w.l.topic, partition, b)
 	w.l.note(partition, base, values)
 	w.parts[partition] = true
-	return base
 }
 
 // tryBatch is batch while brokers fail: an error that does not pass is returned,
