@@ -2,6 +2,7 @@ package rcconsumer_test
 
 import (
 	"os"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -134,4 +135,20 @@ func TestProcessFetchPartitionKeepsControlRecordsIfAsked(t *testing.T) {
 		AbortedBatches: 1, AbortedRecords: 2, AbortedBytes: int64(len(batchtest.Data(0, 1).Txn(7).Bytes())),
 		ControlBatches: 2, FetchedBytes: int64(len(rp.RecordBatches)),
 	}, stats, "control records are no messages")
+}
+
+// Headers alone claim records that would take gigabytes.
+func TestProcessFetchPartitionClaimsAllocateNothing(t *testing.T) {
+	var l batchtest.Log
+	for i := range int64(10_000) {
+		l = append(l, batchtest.Data(i, i).Codec(batchtest.Zstd).Payload([]byte{1}).ClaimCount(1<<31-1))
+	}
+	rp := l.Partition(nil)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	fp, next, _ := rcconsumer.ProcessFetchPartition(rcconsumer.PassOptions{}, rp)
+	runtime.ReadMemStats(&after)
+	require.ErrorIs(t, fp.Err, batchdecode.ErrCorrupt)
+	require.Zero(t, next)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(24<<20), "%d bytes were fetched", len(rp.RecordBatches))
 }

@@ -140,11 +140,19 @@ func (d *Decoder) fill(rec, proto *kgo.Record, r *batchdecode.Record) {
 	clear(d.headers)
 }
 
+// minRecordBytes is the size of the smallest record.
+const minRecordBytes = 7
+
 // SizeHint is about how many records the batch may hold, to size a slice: what
-// the header claims, bounded.
+// the header claims, as far as its bytes can make up for it. Of compressed
+// bytes not even that is known, so that each counts for one record.
 func (k Kept) SizeHint() int {
 	if k.Batch.Magic() < 2 {
 		return 1
 	}
-	return min(int(k.Batch.RecordCount()), slabRecords)
+	room := len(k.Batch.Payload())
+	if c, err := k.Batch.Codec(); err == nil && c == batchdecode.CodecNone {
+		room /= minRecordBytes
+	}
+	return min(int(k.Batch.RecordCount()), slabRecords, room)
 }

@@ -148,6 +148,29 @@ func TestDecodeClaimedCountAllocatesNothing(t *testing.T) {
 	}
 }
 
+// The same for the slice that is made for all records of an answer.
+func TestSizeHintIsBoundedByTheBytes(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		e    batchtest.Entry
+		want int
+	}{
+		{"as claimed", batchtest.Data(0, 9), 10},
+		{"as claimed, compressed", batchtest.Data(0, 9).Codec(batchtest.LZ4), 10},
+		{"no bytes", batchtest.Data(0, 9).Payload([]byte{}).ClaimCount(1 << 30), 0},
+		{"some bytes", batchtest.Data(0, 9).Payload(make([]byte, 70)).ClaimCount(1 << 30), 10},
+		{"some compressed bytes", batchtest.Data(0, 9).Codec(batchtest.LZ4).Payload(make([]byte, 70)).ClaimCount(1 << 30), 70},
+		{"many bytes", batchtest.Data(0, 9).Payload(make([]byte, 1<<20)).ClaimCount(1 << 30), 1024},
+		{"old message", batchtest.MessageV1(0, 9).Codec(batchtest.Gzip), 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			res := scan(pass.Options{}, batchtest.Log{tt.e})
+			require.Len(t, res.Kept, 1)
+			require.Equal(t, tt.want, res.Kept[0].SizeHint())
+		})
+	}
+}
+
 func TestDecodeLimit(t *testing.T) {
 	b := batchtest.Data(0, 9).Size(1000)
 	plain := len(b.Bytes()) - batchdecode.HeaderLen
