@@ -45,6 +45,7 @@ type world struct {
 	net   kfake.VirtualNetwork
 	began time.Time
 	id    [16]byte
+	over  chan struct{} // closed when the test is over
 
 	mu       sync.Mutex
 	forged   map[int32]*forged
@@ -107,7 +108,7 @@ func makeWorld(t *testing.T, brokers int, partitions int32, test func(*testing.T
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{
 			t: t, began: time.Now(),
-			forged: make(map[int32]*forged), changed: make(chan struct{}),
+			forged: make(map[int32]*forged), changed: make(chan struct{}), over: make(chan struct{}),
 		}
 		ports := make([]int, brokers)
 		for i := range ports {
@@ -119,8 +120,15 @@ func makeWorld(t *testing.T, brokers int, partitions int32, test func(*testing.T
 		}
 		cluster, err := kfake.NewCluster(append(all, opts...)...)
 		require.NoError(t, err)
-		t.Cleanup(cluster.Close)
+		t.Cleanup(func() {
+			close(w.over) // kfake must not be closed while an answer of ours sleeps in it
+			synctest.Wait()
+			cluster.Close()
+		})
 		w.Cluster = cluster
+		for p := range partitions { // kfake deals leaders at random
+			require.NoError(t, cluster.MoveTopicPartition(topic, p, p%int32(brokers)))
+		}
 		if info := cluster.TopicInfo(topic); info != nil {
 			w.id = info.TopicID
 		}
@@ -197,7 +205,7 @@ func (w *world) onFetch(kreq kmsg.Request) (kmsg.Response, error, bool) {
 			select {
 			case <-changed:
 			case <-time.After(wait):
-			case <-w.t.Context().Done():
+			case <-w.over:
 				return
 			}
 			woke.Store(true)
