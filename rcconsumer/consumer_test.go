@@ -1,47 +1,46 @@
 package rcconsumer_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"example.com/readcommitted/rcconsumer"
 )
 
-func TestThinLine(t *testing.T) {
-	cl, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
-	require.NoError(t, err)
-	defer cl.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	prod, err := kgo.NewClient(kgo.SeedBrokers(cl.ListenAddrs()...), kgo.TransactionalID("x"), kgo.DefaultProduceTopic("t"))
-	require.NoError(t, err)
-	defer prod.Close()
-	for i := range 4 {
-		require.NoError(t, prod.BeginTransaction())
-		for j := range 3 {
-			require.NoError(t, prod.ProduceSync(ctx, kgo.StringRecord(fmt.Sprintf("%d-%d", i, j))).FirstErr())
+// The same cluster read by kgo itself is the reference.
+func TestTransactionsAreReadAsByKgo(t *testing.T) {
+	inWorld(t, 2, 3, func(t *testing.T, w *world) {
+		for i := range 12 {
+			end := w.begin(topic, int32(i%3), fmt.Sprintf("%d-0", i), fmt.Sprintf("%d-1", i))
+			w.produce(topic, int32(i%3), fmt.Sprintf("%d-plain", i))
+			end(i%2 == 0)
 		}
-		require.NoError(t, prod.EndTransaction(ctx, kgo.TransactionEndTry(i%2 == 0)))
-	}
-	c, err := rcconsumer.New(kgo.SeedBrokers(cl.ListenAddrs()...), kgo.ConsumeTopics("t"), rcconsumer.ReturnOnProgress())
-	require.NoError(t, err)
-	defer c.Close()
-	var got []string
-	for {
-		fs := c.PollFetches(ctx)
-		require.NoError(t, fs.Err())
-		fs.EachRecord(func(r *kgo.Record) { got = append(got, string(r.Value)) })
-		if p, _ := c.Position("t", 0); p.CaughtUp() {
-			require.Equal(t, int64(16), p.Next)
-			break
+		values := func(c poller) map[int32][]string {
+			got := make(map[int32][]string)
+			for total := 0; total < 24; {
+				fs := c.PollFetches(t.Context())
+				require.NoError(t, fs.Err())
+				fs.EachRecord(func(r *kgo.Record) {
+					got[r.Partition] = append(got[r.Partition], fmt.Sprintf("%d %s", r.Offset, r.Value))
+					total++
+				})
+			}
+			return got
 		}
-	}
-	require.Equal(t, []string{"0-0", "0-1", "0-2", "2-0", "2-1", "2-2"}, got)
-	t.Logf("%+v", c.Stats())
+		theirs := values(w.client(kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted())))
+		c := w.consumer(kgo.ConsumeTopics(topic))
+		require.Equal(t, theirs, values(c))
+		for p := range int32(3) {
+			var pos rcconsumer.Position
+			eventually(t, "the end", func() bool { pos, _ = c.Position(topic, p); return pos.CaughtUp() })
+			require.Equal(t, int64(16), pos.Next, "markers are passed")
+			stats := c.Stats()[topic][p]
+			require.Equal(t, []int64{8, 2, 4, 4, 0}, []int64{
+				stats.DeliveredRecords, stats.AbortedBatches, stats.AbortedRecords, stats.ControlBatches, stats.Anomalies,
+			})
+		}
+	})
 }
