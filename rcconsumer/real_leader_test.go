@@ -59,24 +59,8 @@ func leaderNode(t *testing.T, l *ledger, partition int32) *localkafka.Node {
 func TestRealLeadersMoveWhileReading(t *testing.T) {
 	noLeaks(t)
 	cluster := kafkatest.Real(t, kafkatest.Config{Nodes: 3, Control: true, Private: true})
-	t.Run("preferred leader election", func(t *testing.T) {
-		whileReading(t, cluster, func(t *testing.T, l *ledger, _ *harvest) {
-			for p := range int32(3) {
-				old := l.c.Partition(t, l.topic, p)
-				var to kadm.AlterPartitionAssignmentsReq
-				to.Assign(l.topic, p, append(old.Replicas[1:], old.Replicas[0]))
-				moved, err := cluster.Admin().AlterPartitionAssignments(t.Context(), to)
-				require.NoError(t, err)
-				require.NoError(t, moved.Error())
-				kafkatest.Wait(t, "election", func(ctx context.Context) (string, bool) {
-					var s kadm.TopicsSet
-					s.Add(l.topic, p)
-					_, err := cluster.Admin().ElectLeaders(ctx, kadm.ElectPreferredReplica, s)
-					leader := l.c.Partition(t, l.topic, p).Leader
-					return fmt.Sprint(err, leader), leader == old.Replicas[1]
-				})
-			}
-		})
+	t.Run("leaders elected and replicas moved", func(t *testing.T) {
+		whileReading(t, cluster, moveLeaders)
 	})
 	t.Run("leader killed", func(t *testing.T) {
 		whileReading(t, cluster, func(t *testing.T, l *ledger, h *harvest) {
@@ -90,6 +74,30 @@ func TestRealLeadersMoveWhileReading(t *testing.T) {
 	t.Run("leader stopped, its fetch hanging", func(t *testing.T) {
 		whileReading(t, cluster, stopLeader)
 	})
+}
+
+// moveLeaders has the next replica of every partition elected, and takes the
+// leader's replica away from the last one.
+func moveLeaders(t *testing.T, l *ledger, _ *harvest) {
+	for p := range int32(loaded) {
+		old := l.c.Partition(t, l.topic, p)
+		replicas := old.Replicas[1:]
+		if p < loaded-1 {
+			replicas = append(replicas, old.Replicas[0])
+		}
+		var to kadm.AlterPartitionAssignmentsReq
+		to.Assign(l.topic, p, replicas)
+		moved, err := l.c.Admin().AlterPartitionAssignments(t.Context(), to)
+		require.NoError(t, err)
+		require.NoError(t, moved.Error())
+		kafkatest.Wait(t, "another leader", func(ctx context.Context) (string, bool) {
+			var s kadm.TopicsSet
+			s.Add(l.topic, p)
+			_, err := l.c.Admin().ElectLeaders(ctx, kadm.ElectPreferredReplica, s)
+			leader := l.c.Partition(t, l.topic, p).Leader
+			return fmt.Sprint(err, leader), leader == replicas[0]
+		})
+	}
 }
 
 // stopLeader stops a leader of a partition without load, where no transaction
