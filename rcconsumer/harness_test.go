@@ -92,6 +92,13 @@ type forged struct {
 	script func(ask) *kmsg.FetchResponseTopicPartition
 
 	asks []ask
+	wire []encoded // log; nil when it may have changed
+}
+
+// encoded is an entry of a log.
+type encoded struct {
+	raw []byte
+	end int64
 }
 
 // inWorld runs a test in a world of its own, in parallel with others.
@@ -160,6 +167,9 @@ func (w *world) change(fn func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	fn()
+	for _, f := range w.forged {
+		f.wire = nil
+	}
 	close(w.changed)
 	w.changed = make(chan struct{})
 }
@@ -277,17 +287,20 @@ func (f *forged) answer(a ask, room int, first bool) (sp *kmsg.FetchResponseTopi
 	sp = batchtest.Log{}.Partition(f.aborted)
 	sp.LogStartOffset, sp.LastStableOffset, sp.HighWatermark = f.start, f.lso, f.hw
 	taken := 0
-	for _, e := range f.log {
-		end := batchtest.Log{e}.End()
-		if end <= a.offset && end > 0 {
+	if f.wire == nil {
+		for _, e := range f.log {
+			f.wire = append(f.wire, encoded{e.Bytes(), batchtest.Log{e}.End()})
+		}
+	}
+	for _, e := range f.wire {
+		if e.end <= a.offset && e.end > 0 {
 			continue
 		}
-		raw := e.Bytes()
-		full := len(sp.RecordBatches)+len(raw) > room && (taken > 0 || !first)
-		if end > bound || full || f.batches > 0 && taken >= f.batches {
+		full := len(sp.RecordBatches)+len(e.raw) > room && (taken > 0 || !first)
+		if e.end > bound || full || f.batches > 0 && taken >= f.batches {
 			break
 		}
-		sp.RecordBatches = append(sp.RecordBatches, raw...)
+		sp.RecordBatches = append(sp.RecordBatches, e.raw...)
 		taken++
 	}
 	return sp, taken > 0

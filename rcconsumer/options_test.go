@@ -144,8 +144,10 @@ func TestKgoItselfFetchesAndListsNothing(t *testing.T) {
 			require.Equal(t, int8(1), f.req.IsolationLevel)
 		}
 		require.LessOrEqual(t, len(w.lists), 4, "start and end, for two partitions")
-		require.Equal(t, len(w.lists), hook.written[int16(kmsg.ListOffsets)])
-		require.Zero(t, hook.written[int16(kmsg.OffsetForLeaderEpoch)])
+		hook.locked(func() {
+			require.Equal(t, len(w.lists), hook.written[int16(kmsg.ListOffsets)])
+			require.Zero(t, hook.written[int16(kmsg.OffsetForLeaderEpoch)])
+		})
 	})
 }
 

@@ -184,7 +184,7 @@ func TestIdlePartitionDoesNotSlowDownABusyOne(t *testing.T) {
 }
 
 func TestNoPartitionStarves(t *testing.T) {
-	const partitions, each = 50, 40
+	const partitions, each = 50, 20
 	inWorld(t, 1, partitions, func(t *testing.T, w *world) {
 		for p := range int32(partitions) {
 			var log batchtest.Log
