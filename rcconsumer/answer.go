@@ -44,7 +44,11 @@ type notices struct {
 	moved     bool  // Next moved
 	newLeader bool
 	awaits    bool // the fetch offset must be found anew
+	reset     *reset
 }
+
+// reset is a move to an offset that nobody asked for.
+type reset struct{ from, to int64 }
 
 // accept takes a partition's part of an answer: in the order of the checks of
 // the Java client, a stale one is dropped, an error handled, and bytes scanned.
@@ -65,6 +69,9 @@ func (c *Consumer) tell(p *partition, n *notices) {
 	}
 	for _, a := range n.anomalies {
 		c.report.anomaly(a)
+	}
+	if n.reset != nil {
+		c.report.offsetReset(p.topic, p.id, n.reset.from, n.reset.to)
 	}
 	if n.err != nil {
 		c.report.fetchError(p.topic, p.id, n.err)
@@ -97,8 +104,7 @@ func (p *partition) acceptLocked(a *answer, n *notices) outcome {
 	p.trouble.unknown = 0
 	if len(a.part.RecordBatches) == 0 {
 		p.trouble.streak = 0
-		p.emptyLocked(a, n)
-		return outcome{}
+		return outcome{served: p.emptyLocked(a, n)}
 	}
 	return p.scanLocked(a, n)
 }
@@ -120,11 +126,12 @@ func (p *partition) scanLocked(a *answer, n *notices) outcome {
 	}
 	a.lease.retain()
 	progressed := res.Next > p.fetchOffset
+	worst := firstHarmful(res.Anomalies, a.scanner)
 	p.fetchOffset = res.Next
 	p.quiet, p.probe, p.pos.readTo = 0, probing{}, 0
 	switch {
-	case p.c.cfg.anomalyPolicy == AnomalyFail && len(n.anomalies) > 0:
-		p.failAtAnomalyLocked(q, a.scanner.OffsetOf(res.Anomalies[0]), n.anomalies[0])
+	case p.c.cfg.anomalyPolicy == AnomalyFail && worst >= 0:
+		p.failAtAnomalyLocked(q, a.scanner.OffsetOf(res.Anomalies[worst]), n.anomalies[worst])
 	case res.Err != nil:
 		q.err = p.batchError(res.Err)
 		p.retryDamagedLocked()
@@ -133,6 +140,18 @@ func (p *partition) scanLocked(a *answer, n *notices) outcome {
 	}
 	n.moved = p.appendLocked(q) || n.moved
 	return outcome{got: progressed, served: true}
+}
+
+// firstHarmful returns the index of the anomaly that shows first in the log, -1
+// if there is none. A duplicate entry harms nobody.
+func firstHarmful(anomalies []pass.Anomaly, s *pass.Scanner) int {
+	first := -1
+	for i, a := range anomalies {
+		if !pass.Harmless(a) && (first < 0 || s.OffsetOf(a) < s.OffsetOf(anomalies[first])) {
+			first = i
+		}
+	}
+	return first
 }
 
 // failAtAnomalyLocked keeps what lies in front of the anomaly and stops there.

@@ -59,6 +59,12 @@ func (b *broker) remove(p *partition) {
 	b.mu.Unlock()
 }
 
+func (b *broker) leads() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.parts) > 0
+}
+
 // turn returns the partitions in the order of their turns.
 func (b *broker) turn() []*partition {
 	b.mu.Lock()
@@ -114,7 +120,7 @@ func (b *broker) run(ctx context.Context) {
 // share is how many bytes one Fetch of this broker may ask for, so that the
 // brokers together leave room for what is buffered.
 func (b *broker) share() int64 {
-	brokers := int64(b.c.brokerCount())
+	brokers := int64(b.c.leading())
 	return min(int64(b.c.cfg.maxBytes), max(1, b.c.cfg.bufferBytes/(brokers+1)))
 }
 
@@ -240,6 +246,10 @@ func backoff(n int, first, most time.Duration) time.Duration {
 	return min(first<<min(max(n-1, 0), 20), max(first, most))
 }
 
+// minBackoff is the shortest pause after a failed request, whatever
+// kgo.RetryBackoffFn says: nothing may spin.
+const minBackoff = 20 * time.Millisecond
+
 // failed backs off after a request that got no usable answer.
 func (b *broker) failed(ctx context.Context, err error) {
 	if ctx.Err() != nil {
@@ -247,7 +257,7 @@ func (b *broker) failed(ctx context.Context, err error) {
 	}
 	b.failures++
 	now := time.Now()
-	b.notBefore = later(b.notBefore, now.Add(backoff(b.failures, 100*time.Millisecond, 2500*time.Millisecond)))
+	b.notBefore = later(b.notBefore, now.Add(max(minBackoff, b.c.cfg.backoff(b.failures))))
 	b.c.meta.refresh()
 	err = fmt.Errorf("fetch from broker %d: %w", b.id, err)
 	if b.told.fresh(err, now) {

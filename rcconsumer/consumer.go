@@ -2,6 +2,8 @@ package rcconsumer
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -15,6 +17,7 @@ type Consumer struct {
 	ctx    context.Context // ends with Close; of the consumer's own goroutines
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
+	aside  sync.WaitGroup // of short goroutines that call hooks
 	close  sync.Once
 
 	report *reporter
@@ -115,6 +118,7 @@ func (c *Consumer) Close() {
 			p.restLocked()
 			p.mu.Unlock()
 		}
+		c.aside.Wait()
 		c.cl.Close()
 	})
 }
@@ -179,19 +183,18 @@ func (c *Consumer) ensure(topic string, id int32, start offsetSpec) *partition {
 	return p
 }
 
-// forgetMissing ends the reading of topics that no longer exist.
-func (c *Consumer) forgetMissing(exist map[string]bool) {
+// readTopics returns the topics that are being read.
+func (c *Consumer) readTopics() []string {
 	c.mu.Lock()
-	var gone []*partition
-	for topic, ps := range c.parts {
-		if exist[topic] {
-			continue
-		}
-		for _, p := range ps {
-			gone = append(gone, p)
-		}
-		delete(c.parts, topic)
-	}
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Keys(c.parts))
+}
+
+// forget ends the reading of a topic.
+func (c *Consumer) forget(topic string) {
+	c.mu.Lock()
+	gone := c.parts[topic]
+	delete(c.parts, topic)
 	c.mu.Unlock()
 	for _, p := range gone {
 		p.mu.Lock()
@@ -248,10 +251,16 @@ func (c *Consumer) broker(id int32) *broker {
 	return c.brokers[id]
 }
 
-func (c *Consumer) brokerCount() int {
+// leading is how many brokers lead a partition that is read.
+func (c *Consumer) leading() (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.brokers)
+	for _, b := range c.brokers {
+		if b.leads() {
+			n++
+		}
+	}
+	return n
 }
 
 // pokeLeader makes the partition's broker look at it again.

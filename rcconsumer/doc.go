@@ -28,8 +28,8 @@
 //
 // All methods may be called from several goroutines at once. Two polls at once
 // return different records; each partition's order holds only within a poll
-// and between polls that follow each other. Hooks are called one after another
-// for one partition, with no lock held.
+// and between polls that follow each other. Hooks may be called from several
+// goroutines at once, with no lock held.
 //
 // # Cancellation
 //

@@ -17,25 +17,30 @@ const probesNeeded = 2
 // emptyLocked handles an answer without bytes and without error. The position
 // never moves on it: no bytes is no proof that an offset does not exist
 // (kafka4beam/brod#326).
-func (p *partition) emptyLocked(a *answer, n *notices) {
+//
+// It reports whether the partition had its turn: one that waits at the end did,
+// one that may have been left out by others did not.
+func (p *partition) emptyLocked(a *answer, n *notices) (served bool) {
 	end := a.part.LastStableOffset
 	if p.c.cfg.readUncommitted {
 		end = a.part.HighWatermark
 	}
 	switch {
 	case p.fetchOffset == end || end < 0:
-		p.quiet = 0 // the normal wait for more
+		p.quiet, p.probe = 0, probing{} // the normal wait for more
 	case p.fetchOffset > end:
 		// Up to the high watermark a broker answers at once here, whatever
 		// wait was asked for.
+		p.probe = probing{}
 		p.quietLocked()
 	case p.pos.readTo >= end:
 		p.quietLocked() // nothing is left, known already
 	case !a.alone && !a.first && a.total > 0:
-		// Others used up the answer. It is this partition's turn soon.
+		return false // others used up the answer; the first turn comes soon
 	default:
 		p.probeLocked(a.alone, end, n)
 	}
+	return true
 }
 
 // quietLocked parks a partition whose empty answers do not wait.

@@ -107,8 +107,8 @@ func (c *Consumer) ResumeFetchPartitions(partitions map[string][]int32) {
 	c.resume()
 }
 
-// dropPaused gives back the memory of paused partitions: kept, it could fill
-// the buffer and stop all others.
+// dropPaused gives back the memory of paused partitions, whatever they are
+// doing: kept, it could fill the buffer and stop all others.
 func (c *Consumer) dropPaused() {
 	for _, p := range c.allPartitions() {
 		if !c.pauses.paused(p.topic, p.id) {

@@ -9,9 +9,9 @@ import (
 
 // Hook is a value that implements at least one of this package's hook
 // interfaces. Hooks are given to [WithHooks], or to kgo.WithHooks if they
-// implement one of kgo's as well. They are called without any lock held and
-// one after another for one partition; they must not block, since the
-// partition waits for them.
+// implement one of kgo's as well. They are called with no lock held, from the
+// consumer's own goroutines and from polls, and may be called from several at
+// once. They must not block: fetching waits for them.
 type Hook any
 
 // HookAnomaly is called when the broker's list of aborted transactions and the

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -19,7 +20,8 @@ type metadata struct {
 
 	// Of the goroutine alone:
 	failures int
-	told     map[string]string // last error told, by topic; "" for the request itself
+	told     map[key]string       // last error told; by topic and partition, by neither for the request itself
+	missing  map[string]time.Time // since when topics that are read are missing
 }
 
 // refreshEvery is the shortest time between two Metadata requests.
@@ -30,7 +32,7 @@ const refreshEvery = 100 * time.Millisecond
 const metadataPatience = 2 * time.Second
 
 func newMetadata(c *Consumer) *metadata {
-	return &metadata{c: c, wake: make(chan struct{}, 1), told: make(map[string]string)}
+	return &metadata{c: c, wake: make(chan struct{}, 1), told: make(map[key]string), missing: make(map[string]time.Time)}
 }
 
 // refresh asks for metadata soon.
@@ -87,10 +89,10 @@ func (m *metadata) update(ctx context.Context) time.Duration {
 	resp, err := m.request(ctx, named, all)
 	if err != nil {
 		m.failures++
-		m.tell("", fmt.Errorf("metadata: %w", err))
+		m.tell(key{partition: -1}, fmt.Errorf("metadata: %w", err))
 		return backoff(m.failures, 250*time.Millisecond, 2500*time.Millisecond)
 	}
-	delete(m.told, "")
+	delete(m.told, key{partition: -1})
 	complete := m.apply(resp, all)
 	if !complete {
 		m.failures++
@@ -105,7 +107,7 @@ func (m *metadata) request(ctx context.Context, named []string, all bool) (*kmsg
 	ctx, cancel := context.WithTimeout(ctx, min(limit, backoff(m.failures+1, metadataPatience, limit)))
 	defer cancel()
 	req := kmsg.NewPtrMetadataRequest()
-	req.AllowAutoTopicCreation = false
+	req.AllowAutoTopicCreation = m.c.cfg.autoCreate
 	if !all {
 		req.Topics = make([]kmsg.MetadataRequestTopic, 0, len(named))
 		for _, name := range named {
@@ -122,10 +124,10 @@ func (m *metadata) request(ctx context.Context, named []string, all bool) (*kmsg
 
 // tell reports an error once per change. An error that stays is not told again,
 // since it is asked for every few seconds.
-func (m *metadata) tell(topic string, err error) (changed bool) {
-	if text := err.Error(); m.told[topic] != text {
-		m.told[topic] = text
-		m.c.report.fetchError(topic, -1, err)
+func (m *metadata) tell(k key, err error) (changed bool) {
+	if text := err.Error(); m.told[k] != text {
+		m.told[k] = text
+		m.c.report.fetchError(k.topic, k.partition, err)
 		return true
 	}
 	return false
@@ -144,27 +146,52 @@ func (m *metadata) apply(resp *kmsg.MetadataResponse, all bool) (complete bool) 
 		name := *t.Topic
 		seen[name] = true
 		if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
-			m.topicError(name, err)
+			m.failed(key{topic: name, partition: -1}, err)
 			complete = false
 			continue
 		}
-		delete(m.told, name)
-		if !m.c.adopt(name, t) {
+		delete(m.told, key{topic: name, partition: -1})
+		if !m.adopt(name, t) {
 			complete = false
 		}
 	}
 	if all {
-		m.c.forgetMissing(seen)
+		m.forgetMissing(seen)
 	}
 	return complete
 }
 
-// topicError reports that a topic cannot be read. As in kgo an error that may
-// go away is retried in silence, any other is handed out as well.
-func (m *metadata) topicError(topic string, err error) {
-	wrapped := fmt.Errorf("topic %s: metadata: %w", topic, err)
-	if m.tell(topic, wrapped) && (!kerr.IsRetriable(err) || m.c.cfg.keepRetryable) {
-		m.c.inject(topic, -1, wrapped)
+// failed reports that a topic, or one partition, cannot be read. As in kgo an
+// error that may go away is retried and only logged, any other is handed out as
+// well.
+func (m *metadata) failed(k key, err error) {
+	wrapped := fmt.Errorf("topic %s: metadata: %w", k.topic, err)
+	if k.partition >= 0 {
+		wrapped = fmt.Errorf("topic %s partition %d: metadata: %w", k.topic, k.partition, err)
+	}
+	if m.tell(k, wrapped) && (!kerr.IsRetriable(err) || m.c.cfg.keepRetryable) {
+		m.c.inject(k.topic, k.partition, wrapped)
+	}
+}
+
+// forgetMissing ends the reading of topics of a pattern that are gone. One
+// answer without a topic proves nothing: a broker that has just started knows
+// few. Begun anew after that the topic would be read twice, or not at all.
+func (m *metadata) forgetMissing(seen map[string]bool) {
+	now := time.Now()
+	for _, topic := range m.c.readTopics() {
+		if seen[topic] {
+			delete(m.missing, topic)
+			continue
+		}
+		since, known := m.missing[topic]
+		if !known {
+			m.missing[topic] = now
+		} else if now.Sub(since) >= m.c.cfg.missingAfter {
+			delete(m.missing, topic)
+			m.c.report.log(kgo.LogLevelWarn, "a topic is gone and no longer read", "topic", topic, "missing_for", now.Sub(since))
+			m.c.forget(topic)
+		}
 	}
 }
 
@@ -196,56 +223,83 @@ func (c *Consumer) starts(topic string, count int) map[int32]offsetSpec {
 
 // adopt takes over what metadata says of one topic: its ID, new partitions,
 // leaders. It reports whether all partitions that are to be read have one.
-func (c *Consumer) adopt(topic string, t *kmsg.MetadataResponseTopic) (complete bool) {
+func (m *metadata) adopt(topic string, t *kmsg.MetadataResponseTopic) (complete bool) {
+	c := m.c
 	leaders := make(map[int32]*kmsg.MetadataResponseTopicPartition, len(t.Partitions))
 	for i := range t.Partitions {
 		leaders[t.Partitions[i].Partition] = &t.Partitions[i]
 	}
 	complete = true
 	for id, spec := range c.starts(topic, len(t.Partitions)) {
+		k := key{topic: topic, partition: id}
 		meta := leaders[id]
-		if meta == nil {
-			complete = false // named by the caller, not there yet
+		if meta == nil { // named by the caller, not there yet
+			m.failed(k, kerr.UnknownTopicOrPartition)
+			complete = false
 			continue
 		}
+		if err := leaderError(meta); err != nil {
+			m.failed(k, err)
+		} else {
+			delete(m.told, k)
+		}
 		p := c.ensure(topic, id, spec)
-		c.recreated(p, t.TopicID)
-		moved := p.setLeader(meta.Leader, meta.LeaderEpoch)
+		if !c.identify(p, t.TopicID) {
+			complete = false
+			continue
+		}
+		moved, behind := p.leads(meta.Leader, meta.LeaderEpoch)
 		if moved {
 			c.place(p)
 		}
-		complete = complete && meta.Leader >= 0
+		complete = complete && meta.Leader >= 0 && !behind
 	}
 	return complete
 }
 
-// recreated starts a partition anew if its topic was deleted and created again
-// under the same name: nothing of the old topic's offsets means anything in the
-// new one.
-func (c *Consumer) recreated(p *partition, id [16]byte) {
+// leaderError is why a partition has no leader, nil if it has one.
+func leaderError(p *kmsg.MetadataResponseTopicPartition) error {
+	if p.Leader >= 0 {
+		return nil
+	}
+	if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+		return err
+	}
+	return kerr.LeaderNotAvailable
+}
+
+// maxRetired is how many earlier topic IDs of a name are remembered.
+const maxRetired = 8
+
+// identify compares the topic's ID with the one known, and starts a partition
+// anew if its topic was deleted and created again under the same name: nothing
+// of the old topic's offsets means anything in the new one. It reports false
+// if the answer is about a topic that is gone already, from a broker that is
+// behind.
+func (c *Consumer) identify(p *partition, id [16]byte) (current bool) {
 	p.mu.Lock()
 	old := p.topicID
-	if old == id || id == [16]byte{} {
+	switch {
+	case old == id, id == [16]byte{}:
 		p.mu.Unlock()
-		return
+		return true
+	case slices.Contains(p.retired, id):
+		p.mu.Unlock()
+		return false
+	case old == [16]byte{}:
+		p.topicID = id
+		p.mu.Unlock()
+		return true
 	}
 	p.topicID = id
-	first := old == [16]byte{}
-	from := p.pos.Next
+	p.retired = append(p.retired, old)
+	p.retired = p.retired[max(0, len(p.retired)-maxRetired):]
 	var n notices
-	if !first {
-		p.beginAnewLocked(&n)
-		n.ready = p.deliverableLocked()
-	}
-	rests := p.phase == resting
+	p.beginAnewLocked(&n)
+	n.ready = p.deliverableLocked()
 	p.mu.Unlock()
-	if first {
-		return
-	}
-	if !rests {
-		c.report.offsetReset(p.topic, p.id, from, 0)
-	}
 	c.tell(p, &n)
+	return true
 }
 
 // beginAnewLocked reads a recreated topic by the reset policy: from its start
@@ -263,7 +317,13 @@ func (p *partition) beginAnewLocked(n *notices) {
 	if spec.at == atRewind {
 		spec = offsetSpec{at: atStart, epoch: -1}
 	}
+	from := p.pos.Next
 	p.pos.Next, p.pos.NextEpoch = -1, -1
 	p.beginLocked(spec)
-	n.awaits = p.phase == awaiting
+	if p.phase == awaiting {
+		n.awaits = true
+		p.want.anew, p.want.from = true, from
+	} else {
+		n.reset = &reset{from: from, to: p.fetchOffset}
+	}
 }

@@ -93,7 +93,7 @@ func (j *job) asks(cfg *config, q query) bool {
 	case queryNewest:
 		return spec.at == atLookback
 	default:
-		return spec.byTime || spec.at == atLookback || spec.at == atRewind && j.want.outOfRange && j.want.consumed
+		return spec.byTime || spec.at == atLookback || spec.at == atRewind && j.want.outOfRange && !j.want.consumed.IsZero()
 	}
 }
 
@@ -114,7 +114,7 @@ func (j *job) timestamp(cfg *config, q query) int64 {
 	}
 	switch spec.at {
 	case atRewind:
-		return back(j.lastTime.UnixMilli(), spec.lookback)
+		return back(j.want.consumed.UnixMilli(), spec.lookback)
 	case atLookback:
 		newest := j.answers[queryNewest].timestamp
 		if newest < 0 {

@@ -45,6 +45,8 @@ type config struct {
 	kgoHooks        []kgo.Hook
 	refused         []string
 	metadataMaxAge  time.Duration
+	missingAfter    time.Duration // a topic that is missing for so long is gone
+	autoCreate      bool
 	backoff         func(int) time.Duration
 	requestTimeout  time.Duration
 	logger          kgo.Logger
@@ -133,7 +135,8 @@ const (
 	// already decided what was delivered.
 	AnomalyLog AnomalyPolicy = iota
 	// AnomalyFail hands out the records in front of the anomaly, then an
-	// [*AnomalyError]; the partition rests until SetOffsets.
+	// [*AnomalyError]; the partition rests until SetOffsets. A duplicate entry
+	// is harmless and fails nothing.
 	AnomalyFail
 )
 
@@ -249,6 +252,8 @@ func configOf(cl *kgo.Client) config {
 		pools:           value[[]kgo.Pool](cl, kgo.WithPools),
 		kgoHooks:        value[[]kgo.Hook](cl, kgo.WithHooks),
 		metadataMaxAge:  value[time.Duration](cl, kgo.MetadataMaxAge),
+		missingAfter:    value[time.Duration](cl, kgo.ConsiderMissingTopicDeletedAfter),
+		autoCreate:      value[bool](cl, kgo.AllowAutoTopicCreation),
 		backoff:         value[func(int) time.Duration](cl, kgo.RetryBackoffFn),
 		requestTimeout:  value[time.Duration](cl, kgo.RequestTimeoutOverhead),
 		logger:          value[kgo.Logger](cl, kgo.WithLogger),

@@ -39,7 +39,10 @@ type partition struct {
 
 	leader      int32 // noLeader if unknown
 	leaderEpoch int32
+	rewinds     int // Metadata answers in a row that named an older epoch
 	topicID     [16]byte
+	retired     [][16]byte // earlier IDs of the topic's name, the newest last
+	listing     bool       // ListOffsets is on its way
 
 	fetchOffset int64 // end of the last scanned batch
 	parked      time.Time
@@ -55,8 +58,7 @@ type partition struct {
 	endsEpoch int32 // leader epoch of the ends in pos
 	stats     PartitionStats
 	audit     pass.Audit
-	consumed  bool      // a record was handed out since the last seek
-	lastTime  time.Time // timestamp of the last record handed out
+	lastTime  time.Time // timestamp of the last record handed out since the last seek
 }
 
 // trouble paces a partition that fails.
@@ -96,7 +98,7 @@ func (p *partition) seekLocked(at int64, epoch int32) {
 	p.fetchOffset = at
 	p.pos.Next, p.pos.NextEpoch = at, max(epoch, -1)
 	p.pos.readTo = 0
-	p.consumed = false
+	p.lastTime = time.Time{}
 	p.trouble, p.probe, p.quiet = trouble{}, probing{}, 0
 	p.parked = time.Time{}
 }
@@ -109,27 +111,69 @@ func (p *partition) awaitLocked(w want) {
 	p.parked = time.Time{}
 }
 
-// dropLocked forgets what is buffered and makes answers on their way worthless.
-// What was handed out stays handed out: Next does not move.
+// dropLocked forgets everything queued, errors and jumps included, and makes
+// answers on their way worthless. What was handed out stays handed out: Next
+// does not move.
 func (p *partition) dropLocked() {
 	p.gen++
 	p.audit.Clear()
 	for _, q := range p.queue {
-		if dropped := q.discard(p.c.budget); len(dropped) > 0 && p.c.report.listen {
-			go p.c.report.unbuffered(dropped, false) // as in kgo, on a goroutine of its own
-		}
+		p.discardLocked(q)
 	}
 	p.queue, p.queued = nil, 0
 }
 
-// rewindLocked drops what is buffered and fetches it again later.
+// discardLocked gives back what a piece holds.
+func (p *partition) discardLocked(q *piece) {
+	dropped := q.discard(p.c.budget)
+	if len(dropped) > 0 && p.c.report.listen {
+		p.c.aside.Go(func() { p.c.report.unbuffered(dropped, false) }) // as in kgo, on a goroutine of its own
+	}
+}
+
+// rewindLocked gives back the memory of what is queued; it is fetched again
+// later. Errors come again with it and are dropped too, but for a jump: the log
+// it was found in may look whole by then, and nobody would hear of the loss.
 func (p *partition) rewindLocked() {
-	if p.phase != fetching {
+	jump := -1
+	holds := false
+	for i, q := range p.queue {
+		holds = holds || q.holds()
+		if q.jump {
+			jump = i
+		}
+	}
+	switch {
+	case jump >= 0:
+		p.keepJumpLocked(jump)
+	case holds:
+		p.dropLocked()
+		p.phase, p.fetchOffset = fetching, p.pos.Next
+	case p.phase == fetching:
+		p.gen++ // an answer on its way would be buffered
+		p.audit.Clear()
+	default:
 		return
 	}
-	p.dropLocked()
-	p.fetchOffset = p.pos.Next
 	p.probe = probing{}
+}
+
+// keepJumpLocked drops all data, and keeps the jump at index i with its error
+// and those in front of it.
+func (p *partition) keepJumpLocked(i int) {
+	kept := make([]*piece, 0, i+1)
+	for k, q := range p.queue {
+		event := k <= i && (q.err != nil || q.jump)
+		p.discardLocked(q)
+		if event {
+			q.end, q.bytes = -1, 0
+			kept = append(kept, q)
+		}
+	}
+	p.gen++
+	p.audit.Clear()
+	p.queue, p.queued = kept, 0
+	p.phase, p.fetchOffset = fetching, p.queue[len(kept)-1].jumpTo
 }
 
 // restLocked waits for SetOffsets.
@@ -138,14 +182,8 @@ func (p *partition) restLocked() { p.phase = resting }
 // parkLocked leaves the partition out of requests for a while.
 func (p *partition) parkLocked(d time.Duration) { p.parked = time.Now().Add(d) }
 
-// setLeader adopts what metadata or a broker's hint says, if it is not older
-// than what is known, and reports whether anything changed.
-func (p *partition) setLeader(leader, epoch int32) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.setLeaderLocked(leader, epoch)
-}
-
+// setLeaderLocked adopts what metadata or a broker's hint says, if it is not
+// older than what is known, and reports whether anything changed.
 func (p *partition) setLeaderLocked(leader, epoch int32) bool {
 	if epoch >= 0 && epoch < p.leaderEpoch || leader == p.leader && epoch == p.leaderEpoch {
 		return false
@@ -158,9 +196,28 @@ func (p *partition) setLeaderLocked(leader, epoch int32) bool {
 	}
 	p.leader, p.leaderEpoch = leader, epoch
 	p.gen++ // answers of the old leader are late
-	p.parked = time.Time{}
+	p.parked, p.probe = time.Time{}, probing{}
 	p.audit.Clear()
 	return true
+}
+
+// epochPatience is how many Metadata answers in a row may name an older leader
+// epoch before it is believed: kgo's number. A lagging broker answers so for a
+// moment, a cluster that lost its epochs for ever.
+const epochPatience = 5
+
+// leads adopts a Metadata answer. A broker that is behind is not believed, until
+// it has said the same for so long that it must be right.
+func (p *partition) leads(leader, epoch int32) (changed, behind bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	behind = epoch >= 0 && epoch < p.leaderEpoch
+	if !behind {
+		p.rewinds = 0
+	} else if p.rewinds++; p.rewinds >= epochPatience {
+		p.rewinds, p.leaderEpoch, p.endsEpoch, behind = 0, -1, -1, false
+	}
+	return p.setLeaderLocked(leader, epoch), behind
 }
 
 // roomLocked reports whether more may be fetched for the partition: one answer
@@ -270,7 +327,7 @@ func (p *partition) handedOutLocked(d *decoded, records []*kgo.Record) {
 	last := records[len(records)-1]
 	p.stats.addDelivered(d.batch, len(records), d.fresh)
 	d.fresh = false
-	p.consumed, p.lastTime = true, last.Timestamp
+	p.lastTime = last.Timestamp
 	p.reachLocked(last.Offset+1, last.LeaderEpoch)
 	if !d.open() {
 		p.reachLocked(d.batch.Batch.LastOffset()+1, last.LeaderEpoch)

@@ -52,12 +52,15 @@ func weigh(records []*kgo.Record) int64 {
 	return n
 }
 
+// holds reports whether the piece has records to hand out.
+func (q *piece) holds() bool { return len(q.kept) > 0 || q.decoded.open() }
+
 // empty reports whether nothing of the piece is left to hand out.
-func (q *piece) empty() bool { return !q.decoded.open() && len(q.kept) == 0 && q.err == nil }
+func (q *piece) empty() bool { return !q.holds() && q.err == nil }
 
 // onlyError reports whether the piece is nothing but an error.
 func (q *piece) onlyError() bool {
-	return q.err != nil && !q.jump && len(q.kept) == 0 && !q.decoded.open()
+	return q.err != nil && !q.jump && !q.holds()
 }
 
 // discard gives back everything the piece holds, and the records that hooks

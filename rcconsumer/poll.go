@@ -135,11 +135,17 @@ func (c *Consumer) take(maxRecords int) kgo.Fetches {
 	limit := takeLimit{records: maxRecords, bytes: c.cfg.bufferBytes}
 	var fetch kgo.Fetch
 	var again []*partition
+	taken := make(map[*partition]bool)
 	for !limit.reached(maxRecords) {
 		p := c.out.next()
 		if p == nil {
 			break
 		}
+		if taken[p] { // what arrived meanwhile waits for the next poll
+			again = append(again, p)
+			continue
+		}
+		taken[p] = true
 		fp, topicID, more := c.takeFrom(p, &limit, maxRecords)
 		if more {
 			again = append(again, p)

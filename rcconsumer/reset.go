@@ -2,6 +2,7 @@ package rcconsumer
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -15,8 +16,10 @@ type want struct {
 	// outOfRange: a broker said that from is not in the log.
 	outOfRange bool
 	from       int64
-	consumed   bool // data in front of from was read
-	tries      int  // how often from turned out to be in the log after all
+	consumed   time.Time // timestamp of the last record read in front of from; zero if none
+	tries      int       // how often from turned out to be in the log after all
+
+	anew bool // the topic was created again; from is where its predecessor was left
 }
 
 // outOfRangeLocked stops fetching until the bounds of the log are known. What
@@ -28,12 +31,27 @@ func (p *partition) outOfRangeLocked() {
 	}
 	p.gen++
 	p.phase = awaiting
-	p.want = want{outOfRange: true, from: p.fetchOffset, consumed: p.consumed || len(p.queue) > 0, tries: tries}
+	p.want = want{outOfRange: true, from: p.fetchOffset, consumed: p.readUpToLocked(), tries: tries}
 	p.parked = time.Time{}
 }
 
-// resetter finds fetch offsets, for all partitions that await one at a time, on
-// a goroutine that lives as long as the consumer.
+// readUpToLocked is the timestamp of the last record in front of the fetch
+// offset, handed out or waiting; zero if nothing was read.
+func (p *partition) readUpToLocked() time.Time {
+	for _, q := range slices.Backward(p.queue) {
+		if n := len(q.kept); n > 0 {
+			return time.UnixMilli(q.kept[n-1].Batch.MaxTimestamp())
+		}
+		if n := len(q.decoded.records); n > 0 {
+			return q.decoded.records[n-1].Timestamp
+		}
+	}
+	return p.lastTime
+}
+
+// resetter finds fetch offsets, on a goroutine that lives as long as the
+// consumer and one more for each leader that is being asked: a silent broker
+// must hold up nobody else.
 type resetter struct {
 	c    *Consumer
 	wake chan struct{} // capacity 1
@@ -53,34 +71,35 @@ func (r *resetter) poke() {
 func (r *resetter) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		jobs, next := r.due(time.Now())
-		if len(jobs) == 0 {
-			sleep(ctx, next, r.wake)
-			continue
+		for _, led := range jobs {
+			r.c.spawn(func(ctx context.Context) { r.resolve(ctx, led) })
 		}
-		r.resolve(ctx, jobs)
+		sleep(ctx, next, r.wake)
 	}
 }
 
 // job is one partition whose offset is being found.
 type job struct {
-	p        *partition
-	gen      uint64
-	want     want
-	lastTime time.Time
-	epoch    int32 // leader epoch of the last batch read
-	answers  [queries]listed
+	p       *partition
+	gen     uint64
+	want    want
+	epoch   int32 // leader epoch of the last batch read
+	answers [queries]listed
 }
 
-func (r *resetter) due(now time.Time) (jobs []*job, next time.Duration) {
+// due returns what can be asked now, by leader, and when there may be more.
+func (r *resetter) due(now time.Time) (jobs map[int32][]*job, next time.Duration) {
 	next = time.Hour
+	jobs = make(map[int32][]*job)
 	for _, p := range r.c.allPartitions() {
 		p.mu.Lock()
 		switch {
-		case p.phase != awaiting || p.leader == noLeader:
+		case p.phase != awaiting || p.leader == noLeader || p.listing:
 		case p.parked.After(now):
 			next = min(next, p.parked.Sub(now))
 		default:
-			jobs = append(jobs, &job{p: p, gen: p.gen, want: p.want, lastTime: p.lastTime, epoch: p.pos.NextEpoch})
+			p.listing = true
+			jobs[p.leader] = append(jobs[p.leader], &job{p: p, gen: p.gen, want: p.want, epoch: p.pos.NextEpoch})
 		}
 		p.mu.Unlock()
 	}
@@ -107,39 +126,46 @@ func (r *resetter) resolve(ctx context.Context, jobs []*job) {
 	for _, j := range jobs {
 		r.apply(j)
 	}
+	r.poke() // for those that something newer has sent to look again
 }
 
 // apply moves the partition, unless something newer has moved it meanwhile.
 func (r *resetter) apply(j *job) {
 	p := j.p
 	var n notices
-	var reset func()
 	p.mu.Lock()
+	p.listing = false
 	if p.gen == j.gen && p.phase == awaiting {
-		reset = p.resolvedLocked(j, &n)
+		p.resolvedLocked(j, &n)
 	}
 	n.ready = p.deliverableLocked()
 	p.mu.Unlock()
-	if reset != nil {
-		reset()
-	}
 	r.c.tell(p, &n)
 	r.c.pokeLeader(p)
 }
 
-// resolvedLocked acts on the answers of a job. It returns what to report.
-func (p *partition) resolvedLocked(j *job, n *notices) (report func()) {
+// resolvedLocked acts on the answers of a job.
+func (p *partition) resolvedLocked(j *job, n *notices) {
 	if err := j.err(); err != nil {
 		p.listFailedLocked(err, n)
-		return nil
+		return
 	}
 	if !j.want.outOfRange {
 		to := j.place(j.want.spec)
 		p.trouble.streak = 0
 		p.seekLocked(to.offset, to.epoch)
 		n.moved = true
-		return nil
+		if j.want.anew {
+			n.reset = &reset{from: j.want.from, to: to.offset}
+		}
+		return
 	}
+	p.resolveRangeLocked(j, n)
+}
+
+// resolveRangeLocked decides what follows from an offset that a broker called
+// out of range.
+func (p *partition) resolveRangeLocked(j *job, n *notices) {
 	start, end := j.answers[queryStart].offset, j.answers[queryHighWatermark].offset
 	from := j.want.from
 	switch {
@@ -149,12 +175,12 @@ func (p *partition) resolvedLocked(j *job, n *notices) (report func()) {
 		p.phase = fetching
 		p.parkLocked(backoff(j.want.tries+1, 50*time.Millisecond, 2*time.Second))
 		n.err = kerr.OffsetOutOfRange
-		return nil
+		return
 	case p.c.cfg.reset.noReset:
 		p.phase = resting
 		p.boundsLocked(start, end)
 		p.handOutLocked(&OffsetOutOfRangeError{Topic: p.topic, Partition: p.id, Offset: from, Start: start, End: end}, n)
-		return nil
+		return
 	}
 	to, lost := j.afterLoss(&p.c.cfg, start, end)
 	var err error
@@ -166,7 +192,7 @@ func (p *partition) resolvedLocked(j *job, n *notices) (report func()) {
 	}
 	p.boundsLocked(start, end)
 	p.jumpLocked(to, err, n)
-	return func() { p.c.report.offsetReset(p.topic, p.id, from, to.offset) }
+	n.reset = &reset{from: from, to: to.offset}
 }
 
 // boundsLocked takes over the bounds of a log that does not have the fetch offset
@@ -209,7 +235,7 @@ func (p *partition) listFailedLocked(err error, n *notices) {
 func (j *job) afterLoss(cfg *config, start, end int64) (to listed, lost bool) {
 	first := listed{offset: start, epoch: j.answers[queryStart].epoch}
 	from := j.want.from
-	if !j.want.consumed {
+	if j.want.consumed.IsZero() {
 		return j.firstReset(cfg, first, end), false
 	}
 	if from < start {

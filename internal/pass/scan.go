@@ -307,3 +307,6 @@ func (s *Scanner) OffsetOf(a abortset.Anomaly) int64 {
 		return a.Offset
 	}
 }
+
+// Harmless reports whether an anomaly could not have changed what is delivered.
+func Harmless(a Anomaly) bool { return a.Kind == abortset.Duplicate }
