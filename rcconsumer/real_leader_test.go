@@ -74,6 +74,7 @@ func TestRealLeadersMoveWhileReading(t *testing.T) {
 	t.Run("leader stopped, its fetch hanging", func(t *testing.T) {
 		whileReading(t, cluster, stopLeader)
 	})
+	t.Run("new reader beside a stopped broker", func(t *testing.T) { besideStopped(t, cluster) })
 }
 
 // moveLeaders has the next replica of every partition elected, and takes the
@@ -138,4 +139,31 @@ func stopLeader(t *testing.T, l *ledger, h *harvest) {
 	require.Less(t, time.Since(written), 5*time.Second)
 	h.until(t, "12 s since the stop", func() bool { return time.Since(stopped) > 12*time.Second })
 	require.NoError(t, node.Continue())
+}
+
+// besideStopped starts to read while one broker is silent: what the others lead
+// does not wait for it.
+func besideStopped(t *testing.T, cluster *kafkatest.Cluster) {
+	l := newLedger(t, cluster, kafkatest.TopicConfig{Partitions: 3}) // no replicas: every broker leads one
+	w := l.writer(t, "w", kafkatest.ProducerConfig{})
+	for p := range int32(3) {
+		w.whole(t, p, abort, 2)
+		w.whole(t, p, commit, 5)
+		l.settle(t, p)
+	}
+	node := leaderNode(t, l, 0)
+	require.NotSame(t, node, leaderNode(t, l, 1))
+	require.NotSame(t, node, leaderNode(t, l, 2))
+	require.NoError(t, node.Pause())
+	stopped := time.Now()
+	h := newHarvest(newConsumer(t, cluster, kgo.ConsumeTopics(l.topic)))
+	for p := range int32(2) {
+		require.Equal(t, l.visible(p+1, false, 0, l.end(p+1)), h.untilNext(t, l.topic, p+1, l.end(p+1)))
+	}
+	require.True(t, node.Paused())
+	took := time.Since(stopped)
+	t.Logf("read %v after the stop", took)
+	require.Less(t, took, 10*time.Second, "kgo waits as long for an answer")
+	require.NoError(t, node.Continue())
+	require.Equal(t, l.visible(0, false, 0, l.end(0)), h.untilNext(t, l.topic, 0, l.end(0)))
 }
