@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/readcommitted/internal/pass"
@@ -122,6 +121,7 @@ func (p *partition) scanLocked(a *answer, n *notices) outcome {
 	}
 	q := &piece{
 		kept: res.Kept, end: res.Next, endEpoch: res.NextEpoch, lease: a.lease, bytes: len(a.part.RecordBatches),
+		broker:        p.leader,
 		highWatermark: a.part.HighWatermark, lastStableOffset: a.part.LastStableOffset, logStartOffset: a.part.LogStartOffset,
 	}
 	a.lease.retain()
@@ -134,7 +134,7 @@ func (p *partition) scanLocked(a *answer, n *notices) outcome {
 		p.failAtAnomalyLocked(q, a.scanner.OffsetOf(res.Anomalies[worst]), n.anomalies[worst])
 	case res.Err != nil:
 		q.err = p.batchError(res.Err)
-		p.retryDamagedLocked()
+		p.parkHereLocked()
 	default:
 		p.trouble.streak = 0
 	}
@@ -164,12 +164,13 @@ func (p *partition) failAtAnomalyLocked(q *piece, at int64, an Anomaly) {
 	}
 	q.end = min(q.end, at)
 	q.err = &AnomalyError{Anomaly: an}
-	p.phase = resting
+	p.restLocked()
 }
 
-// retryDamagedLocked asks for a damaged batch again, ever more seldom: another
-// replica or a repaired disk may have it whole, and nobody may skip it.
-func (p *partition) retryDamagedLocked() {
+// parkHereLocked asks again at an offset where reading does not go on, ever more
+// seldom: another replica or a repaired disk may have a damaged batch whole, and
+// nobody may skip it.
+func (p *partition) parkHereLocked() {
 	if p.trouble.at != p.fetchOffset {
 		p.trouble.at, p.trouble.repeats = p.fetchOffset, 0
 	}
@@ -180,7 +181,7 @@ func (p *partition) retryDamagedLocked() {
 // failLocked hands out an error that is not going to be retried in silence;
 // the partition is asked for again all the same, ever more seldom.
 func (p *partition) failLocked(err error, n *notices) {
-	p.retryDamagedLocked()
+	p.parkHereLocked()
 	p.handOutLocked(err, n)
 }
 
@@ -200,7 +201,7 @@ const noProgressPatience = 3
 // fetch offset.
 func (p *partition) noProgressLocked(size int, n *notices) {
 	err := &NoProgressError{Topic: p.topic, Partition: p.id, Offset: p.fetchOffset, Bytes: size}
-	p.retryDamagedLocked()
+	p.parkHereLocked()
 	if p.trouble.repeats >= noProgressPatience {
 		p.handOutLocked(err, n)
 	} else if p.trouble.told.fresh(err, time.Now()) {
@@ -269,16 +270,8 @@ func (p *partition) wrap(err error) error {
 	return fmt.Errorf("topic %s partition %d: fetch at offset %d: %w", p.topic, p.id, p.fetchOffset, err)
 }
 
-// batchError names the batch of a decoding error.
 func (p *partition) batchError(err error) error {
-	base, last := pass.BatchOf(err)
-	e := &BatchError{Topic: p.topic, Partition: p.id, BaseOffset: base, LastOffset: last, errs: []error{err}}
-	if pass.IsTooLarge(err) {
-		e.errs = append(e.errs, &kgo.ErrDecompressTooLarge{
-			Topic: p.topic, Partition: p.id, Offset: base, Epoch: p.leaderEpoch, NextOffset: last + 1,
-		})
-	}
-	return e
+	return batchError(p.topic, p.id, p.leaderEpoch, err)
 }
 
 func (p *partition) anomaliesOf(found []pass.Anomaly) []Anomaly {

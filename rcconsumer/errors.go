@@ -10,6 +10,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"example.com/readcommitted/internal/pass"
 )
 
 // BatchError is handed out when a batch cannot be read: it is damaged, in a
@@ -41,6 +43,18 @@ func (e *BatchError) Error() string {
 }
 
 func (e *BatchError) Unwrap() []error { return e.errs }
+
+// batchError names the batch of a decoding error.
+func batchError(topic string, partition, leaderEpoch int32, err error) error {
+	base, last := pass.BatchOf(err)
+	e := &BatchError{Topic: topic, Partition: partition, BaseOffset: base, LastOffset: last, errs: []error{err}}
+	if pass.IsTooLarge(err) {
+		e.errs = append(e.errs, &kgo.ErrDecompressTooLarge{
+			Topic: topic, Partition: partition, Offset: base, Epoch: leaderEpoch, NextOffset: last + 1,
+		})
+	}
+	return e
+}
 
 // OffsetOutOfRangeError is handed out, once, when the offset to read is not in
 // the log and kgo.NoResetOffset forbids to move. The partition then rests until

@@ -110,11 +110,17 @@ type reporter struct {
 	listen bool
 	// wantsAborted: somebody wants to hear of every dropped batch.
 	wantsAborted bool
+	// wantsRead: somebody wants to hear of every decoded batch.
+	wantsRead bool
 }
 
 func newReporter(cfg *config) *reporter {
 	listen := implements[kgo.HookFetchRecordBuffered](cfg.kgoHooks) || implements[kgo.HookFetchRecordUnbuffered](cfg.kgoHooks)
-	return &reporter{cfg: cfg, listen: listen, wantsAborted: implements[HookAbortedBatch](cfg.hooks)}
+	return &reporter{
+		cfg: cfg, listen: listen,
+		wantsAborted: implements[HookAbortedBatch](cfg.hooks),
+		wantsRead:    implements[kgo.HookFetchBatchRead](cfg.kgoHooks),
+	}
 }
 
 func (r *reporter) pollStart(ctx context.Context) {
@@ -134,6 +140,15 @@ func (r *reporter) unbuffered(records []*kgo.Record, polled bool) {
 		for _, rec := range records {
 			h.OnFetchRecordUnbuffered(rec, polled)
 		}
+	})
+}
+
+// batchRead tells kgo's hooks of a batch that was decoded. Of the broker only
+// the node ID is known. Dropped batches are not told, since nobody knows how
+// large they would have been: see Stats.
+func (r *reporter) batchRead(broker int32, topic string, partition int32, m kgo.FetchBatchMetrics) {
+	eachKgo(r.cfg.kgoHooks, func(h kgo.HookFetchBatchRead) {
+		h.OnFetchBatchRead(kgo.BrokerMetadata{NodeID: broker}, topic, partition, m)
 	})
 }
 

@@ -309,7 +309,7 @@ func (p *partition) beginAnewLocked(n *notices) {
 	p.pos.LogStartOffset, p.pos.LastStableOffset, p.pos.HighWatermark = -1, -1, -1
 	if p.c.cfg.reset.noReset {
 		p.dropLocked()
-		p.phase = resting
+		p.restLocked()
 		p.handOutLocked(fmt.Errorf("topic %s partition %d: the topic was deleted and created again: %w", p.topic, p.id, kerr.UnknownTopicID), n)
 		return
 	}

@@ -18,6 +18,7 @@ type piece struct {
 	jump   bool  // after all of it the position goes to jumpTo, forward or back
 	jumpTo int64 // where reading goes on after a reset
 
+	broker                                          int32 // that sent it
 	highWatermark, lastStableOffset, logStartOffset int64 // as the answer had them
 
 	lease   *lease // nil if no bytes are held

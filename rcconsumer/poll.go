@@ -274,13 +274,13 @@ func (p *partition) decodeLocked() bool {
 		if len(q.kept) == 0 {
 			return q.err != nil
 		}
-		k := q.kept[0]
+		k, gen := q.kept[0], p.gen
 		p.mu.Unlock()
-		records, err := p.decode(k)
+		records, err := p.decode(k, q.broker)
 		p.mu.Lock()
-		if len(p.queue) == 0 || p.queue[0] != q {
+		if p.gen != gen {
 			p.giveUpLocked(records)
-			continue // a seek or a pause took the piece away
+			continue // a seek or a pause may have taken the batch away
 		}
 		if err != nil {
 			p.damagedLocked(q, k, err)
@@ -309,11 +309,14 @@ func (p *partition) giveUpLocked(records []*kgo.Record) {
 	}
 }
 
-// decode decodes one kept batch; no lock is held.
-func (p *partition) decode(k pass.Kept) ([]*kgo.Record, error) {
+// decode decodes one kept batch, sent by broker; no lock is held.
+func (p *partition) decode(k pass.Kept, broker int32) ([]*kgo.Record, error) {
 	d := pass.Decoder{
 		Topic: p.topic, Partition: p.id,
 		Custom: p.c.cfg.decompressor, MaxBatchBytes: p.c.cfg.maxDecompressed, Pools: p.c.cfg.pools,
+	}
+	if p.c.report.wantsRead {
+		d.Read = func(m kgo.FetchBatchMetrics) { p.c.report.batchRead(broker, p.topic, p.id, m) }
 	}
 	records, err := d.Append(make([]*kgo.Record, 0, k.SizeHint()), k)
 	if err == nil && p.c.report.listen {
@@ -325,17 +328,15 @@ func (p *partition) decode(k pass.Kept) ([]*kgo.Record, error) {
 // damagedLocked pins the position in front of a batch whose records cannot be
 // decoded, and throws away everything fetched behind it.
 func (p *partition) damagedLocked(q *piece, k pass.Kept, err error) {
-	at := max(k.Batch.BaseOffset(), k.From)
 	p.dropLocked()
-	p.fetchOffset = max(p.pos.Next, at)
-	p.phase = fetching
+	p.phase, p.fetchOffset = fetching, max(p.pos.Next, k.Batch.BaseOffset(), k.From)
 	if pass.IsTooLarge(err) {
-		p.phase = resting // fetched again it would be as large
+		p.restLocked() // fetched again it would be as large
 	} else {
-		p.retryDamagedLocked()
+		p.parkHereLocked()
 	}
-	p.queue = append(p.queue, &piece{
-		end: p.fetchOffset, endEpoch: -1, err: p.batchError(err),
+	p.appendLocked(&piece{
+		end: -1, endEpoch: -1, err: p.batchError(err),
 		highWatermark: q.highWatermark, lastStableOffset: q.lastStableOffset, logStartOffset: q.logStartOffset,
 	})
 }

@@ -1,6 +1,10 @@
 package rcconsumer
 
-import "time"
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
 
 // Position is where the consumer stands in one partition. Offsets are -1 where
 // they are not known.
@@ -80,4 +84,23 @@ func collect[T any](c *Consumer, ask func(*partition) T) map[string]map[int32]T 
 		all[p.topic][p.id] = ask(p)
 	}
 	return all
+}
+
+// SetOffsets moves partitions to other offsets. What is buffered of them is
+// dropped and an answer that is on its way changes nothing. A partition that is
+// not being read and a negative offset are skipped, as in kgo. It ends the rest
+// of a partition that an error has stopped.
+func (c *Consumer) SetOffsets(offsets map[string]map[int32]kgo.EpochOffset) {
+	for topic, ps := range offsets {
+		for id, eo := range ps {
+			p := c.partition(topic, id)
+			if p == nil || eo.Offset < 0 {
+				continue
+			}
+			p.mu.Lock()
+			p.seekLocked(eo.Offset, eo.Epoch)
+			p.mu.Unlock()
+			c.pokeLeader(p)
+		}
+	}
 }

@@ -62,8 +62,7 @@ func ProcessFetchPartition(o PassOptions, rp *kmsg.FetchResponseTopicPartition) 
 		err = res.Err
 	}
 	if err != nil {
-		p := partition{topic: o.Topic, id: o.Partition, leaderEpoch: -1}
-		fp.Err = p.batchError(err)
+		fp.Err = batchError(o.Topic, o.Partition, -1, err)
 	}
 	return fp, next, stats
 }

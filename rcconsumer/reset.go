@@ -177,7 +177,7 @@ func (p *partition) resolveRangeLocked(j *job, n *notices) {
 		n.err = kerr.OffsetOutOfRange
 		return
 	case p.c.cfg.reset.noReset:
-		p.phase = resting
+		p.restLocked()
 		p.boundsLocked(start, end)
 		p.handOutLocked(&OffsetOutOfRangeError{Topic: p.topic, Partition: p.id, Offset: from, Start: start, End: end}, n)
 		return

@@ -356,3 +356,30 @@ func TestErrorDoesNotCatchUpWithRecordsOfItsPartitionInOnePoll(t *testing.T) {
 		}
 	})
 }
+
+// batchReads notes what kgo's hook is told.
+type batchReads struct {
+	mu  sync.Mutex
+	all []kgo.FetchBatchMetrics
+}
+
+func (h *batchReads) OnFetchBatchRead(_ kgo.BrokerMetadata, _ string, _ int32, m kgo.FetchBatchMetrics) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.all = append(h.all, m)
+}
+
+func TestBatchReadHookIsToldOfKeptBatchesAsKgoDoes(t *testing.T) {
+	inWorld(t, 1, 1, func(t *testing.T, w *world) {
+		f := w.forge(0, batchtest.Data(0, 4), batchtest.Data(5, 9).Txn(1), batchtest.Abort(10, 1), batchtest.Data(11, 19).Codec(batchtest.Zstd))
+		f.aborted = batchtest.Aborted(1, 5)
+		var hook batchReads
+		c := w.consumer(startAt(0), kgo.WithHooks(&hook))
+		require.Len(t, read(t, c, 14), 14)
+		var theirs []kgo.FetchBatchMetrics
+		part := batchtest.Log{batchtest.Data(0, 4), batchtest.Data(11, 19).Codec(batchtest.Zstd)}.Partition(nil)
+		kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{Topic: topic}, part, kgo.DefaultDecompressor(),
+			func(m kgo.FetchBatchMetrics) { theirs = append(theirs, m) })
+		require.Equal(t, theirs, hook.all)
+	})
+}

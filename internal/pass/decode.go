@@ -30,8 +30,11 @@ type Decoder struct {
 	// Pools, if not empty, give the memory of records, so that
 	// kgo.Record.Recycle works as it does in kgo.
 	Pools []kgo.Pool
+	// Read, if not nil, is told of every batch that was decoded.
+	Read func(kgo.FetchBatchMetrics)
 
 	iter    batchdecode.Records
+	tee     teeDecompressor
 	headers []batchdecode.Header // scratch of one record
 }
 
@@ -51,10 +54,12 @@ func (d *Decoder) Append(dst []*kgo.Record, k Kept) ([]*kgo.Record, error) {
 		return d.appendThroughKgo(dst, k)
 	}
 	var err error
-	if d.iter, err = k.Batch.Records(d.decompressor(), d.maxBytes()); err != nil {
+	tee := &d.tee
+	*tee = teeDecompressor{inner: d.decompressor()}
+	if d.iter, err = k.Batch.Records(tee, d.maxBytes()); err != nil {
 		return dst, err
 	}
-	defer func() { d.iter = batchdecode.Records{} }() // do not hold on to the batch
+	defer func() { d.iter, d.tee = batchdecode.Records{}, teeDecompressor{} }() // do not hold on to the batch
 
 	kept, left := dst, d.iter.Remaining()
 	proto := d.prototype(k)
@@ -76,7 +81,25 @@ func (d *Decoder) Append(dst []*kgo.Record, k Kept) ([]*kgo.Record, error) {
 		clear(kept[len(dst):])
 		return dst, err
 	}
+	d.tell(k, tee.out)
 	return kept, nil
+}
+
+// tell reports a decoded batch as kgo's hook expects it: sizes of the record
+// section, the header not counted.
+func (d *Decoder) tell(k Kept, decompressed []byte) {
+	if d.Read == nil {
+		return
+	}
+	m := kgo.FetchBatchMetrics{
+		NumRecords:        int(k.Batch.RecordCount()),
+		CompressedBytes:   len(k.Batch.Payload()),
+		UncompressedBytes: len(k.Batch.Payload()),
+	}
+	if c, _ := k.Batch.Codec(); c != batchdecode.CodecNone {
+		m.CompressionType, m.UncompressedBytes = uint8(c), len(decompressed)
+	}
+	d.Read(m)
 }
 
 func (d *Decoder) decompressor() batchdecode.Decompressor {

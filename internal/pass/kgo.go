@@ -39,7 +39,7 @@ func (d *Decoder) appendThroughKgo(dst []*kgo.Record, k Kept) ([]*kgo.Record, er
 	rp := kmsg.NewFetchResponseTopicPartition()
 	rp.Partition = d.Partition
 	rp.RecordBatches = b.Bytes()
-	fp, next := kgo.ProcessFetchPartition(opts, &rp, decompressor, nil)
+	fp, next := kgo.ProcessFetchPartition(opts, &rp, decompressor, d.Read)
 	if fp.Err != nil {
 		recycle(fp.Records)
 		return dst, throughKgoError(b, fp.Err)

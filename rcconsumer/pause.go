@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // pauses remembers what is paused, also of topics that are not read yet. As in
@@ -129,24 +127,5 @@ func (c *Consumer) resume() {
 		ready := p.deliverableLocked()
 		p.mu.Unlock()
 		c.offer(p, ready && !c.pauses.paused(p.topic, p.id), false)
-	}
-}
-
-// SetOffsets moves partitions to other offsets. What is buffered of them is
-// dropped and an answer that is on its way changes nothing. A partition that is
-// not being read and a negative offset are skipped, as in kgo. It ends the rest
-// of a partition that an error has stopped.
-func (c *Consumer) SetOffsets(offsets map[string]map[int32]kgo.EpochOffset) {
-	for topic, ps := range offsets {
-		for id, eo := range ps {
-			p := c.partition(topic, id)
-			if p == nil || eo.Offset < 0 {
-				continue
-			}
-			p.mu.Lock()
-			p.seekLocked(eo.Offset, eo.Epoch)
-			p.mu.Unlock()
-			c.pokeLeader(p)
-		}
 	}
 }
