@@ -25,7 +25,7 @@ func badRecords() batchtest.Batch {
 	return batchtest.Data(10, 19).Codec(batchtest.Zstd).Payload([]byte("these are not zstd frames"))
 }
 
-func requireDamage(t *testing.T, err error) *rcconsumer.BatchError {
+func requireDamage(t *testing.T, err error) {
 	t.Helper()
 	var e *rcconsumer.BatchError
 	require.ErrorAs(t, err, &e)
@@ -33,7 +33,6 @@ func requireDamage(t *testing.T, err error) *rcconsumer.BatchError {
 	if !errors.Is(err, batchdecode.ErrUnsupported) { // of an unknown format nothing more is known
 		require.Equal(t, int64(19), e.LastOffset)
 	}
-	return e
 }
 
 // Sources: KAFKA-5211, KAFKA-5630, twmb/franz-go#1164, twmb/franz-go#883.
@@ -58,7 +57,8 @@ func TestDamagedBatchIsNeverSkipped(t *testing.T) {
 				c := w.consumer(startAt(0))
 				require.Equal(t, span(0, 9), readOffsets(t, c, 10))
 				for range 3 {
-					e := requireDamage(t, failed(t, c).Err)
+					e := failed(t, c).Err
+					requireDamage(t, e)
 					require.ErrorIs(t, e, test.class)
 					var cause *batchdecode.Error
 					require.ErrorAs(t, e, &cause)
@@ -148,7 +148,8 @@ func TestBatchAboveTheDecompressionLimitRests(t *testing.T) {
 				w.forge(0, damaged(batchtest.Data(10, 19).Size(1000).Codec(codec))...)
 				c := w.consumer(startAt(0), kgo.MaxDecompressBatchBytes(5000))
 				require.Equal(t, span(0, 9), readOffsets(t, c, 10))
-				e := requireDamage(t, failed(t, c).Err)
+				e := failed(t, c).Err
+				requireDamage(t, e)
 				require.ErrorIs(t, e, batchdecode.ErrTooLarge)
 				var theirs *kgo.ErrDecompressTooLarge
 				require.ErrorAs(t, e, &theirs)

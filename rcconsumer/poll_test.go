@@ -296,11 +296,14 @@ func (h *counter) OnFetchRecordUnbuffered(_ *kgo.Record, polled bool) {
 		}
 	})
 }
+
 func (h *counter) OnPollStart(context.Context) { h.locked(func() { h.started++ }) }
 func (h *counter) OnNewClient(cl *kgo.Client)  { h.locked(func() { h.created = append(h.created, cl) }) }
+
 func (h *counter) OnClientClosed(cl *kgo.Client) {
 	h.locked(func() { h.closed = append(h.closed, cl) })
 }
+
 func (h *counter) OnBrokerWrite(_ kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, _ error) {
 	h.locked(func() { h.written[key]++ })
 }
@@ -339,7 +342,7 @@ func TestInjectedErrorsDoNotPileUp(t *testing.T) {
 		w.ControlKey(int16(kmsg.Metadata), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
 			req := kreq.(*kmsg.MetadataRequest)
 			w.KeepControl()
-			if req.Topics == nil || len(req.Topics) == 0 {
+			if len(req.Topics) == 0 {
 				return nil, nil, false
 			}
 			resp := req.ResponseKind().(*kmsg.MetadataResponse)
