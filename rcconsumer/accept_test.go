@@ -21,27 +21,29 @@ func TestAnswerToAnEarlierPositionIsDropped(t *testing.T) {
 	resume := func(c *rcconsumer.Consumer) { c.ResumeFetchTopics(topic) }
 	forward := func(c *rcconsumer.Consumer) { seek(c, 5) }
 	tests := []struct {
-		name string
-		do   []func(*rcconsumer.Consumer)
-		want []int64
+		name  string
+		start int64
+		do    []func(*rcconsumer.Consumer)
+		want  []int64
 	}{
-		{"seek", []func(*rcconsumer.Consumer){forward}, span(5, 9)},
-		{"pause, seek, resume", []func(*rcconsumer.Consumer){pause, forward, resume}, span(5, 9)},
-		{"seek, pause, resume", []func(*rcconsumer.Consumer){forward, pause, resume}, span(5, 9)},
-		{"pause, resume", []func(*rcconsumer.Consumer){pause, resume}, span(0, 9)},
-		{"back and forth", []func(*rcconsumer.Consumer){forward, func(c *rcconsumer.Consumer) { seek(c, 0) }}, span(0, 9)},
+		{"seek back", 5, []func(*rcconsumer.Consumer){func(c *rcconsumer.Consumer) { seek(c, 0) }}, span(0, 9)},
+		{"seek", 0, []func(*rcconsumer.Consumer){forward}, span(5, 9)},
+		{"pause, seek, resume", 0, []func(*rcconsumer.Consumer){pause, forward, resume}, span(5, 9)},
+		{"seek, pause, resume", 0, []func(*rcconsumer.Consumer){forward, pause, resume}, span(5, 9)},
+		{"pause, resume", 0, []func(*rcconsumer.Consumer){pause, resume}, span(0, 9)},
+		{"back and forth", 0, []func(*rcconsumer.Consumer){forward, func(c *rcconsumer.Consumer) { seek(c, 0) }}, span(0, 9)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			inWorld(t, 1, 1, func(t *testing.T, w *world) {
 				f := w.forge(0)
 				f.hw = 10
-				c := w.consumer(startAt(0))
+				c := w.consumer(startAt(test.start))
 				eventually(t, "a fetch in flight", func() bool { return w.count() == 1 })
 				for _, do := range test.do {
 					do(c)
 				}
-				w.change(func() { f.log, f.lso = batchtest.Log{batchtest.Data(0, 9)}, 10 })
+				w.change(func() { f.log, f.lso = singles(0, 9), 10 })
 				require.Equal(t, test.want, readOffsets(t, c, len(test.want)))
 				silent(t, c, 5*time.Second)
 				require.Equal(t, int64(10), position(c).Next)

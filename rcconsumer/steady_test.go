@@ -371,13 +371,13 @@ func (h *batchReads) OnFetchBatchRead(_ kgo.BrokerMetadata, _ string, _ int32, m
 
 func TestBatchReadHookIsToldOfKeptBatchesAsKgoDoes(t *testing.T) {
 	inWorld(t, 1, 1, func(t *testing.T, w *world) {
-		f := w.forge(0, batchtest.Data(0, 4), batchtest.Data(5, 9).Txn(1), batchtest.Abort(10, 1), batchtest.Data(11, 19).Codec(batchtest.Zstd))
+		f := w.forge(0, batchtest.Data(0, 4), batchtest.Data(5, 9).Txn(1), batchtest.Abort(10, 1), batchtest.Data(11, 19).Codec(batchtest.Gzip))
 		f.aborted = batchtest.Aborted(1, 5)
 		var hook batchReads
 		c := w.consumer(startAt(0), kgo.WithHooks(&hook))
 		require.Len(t, read(t, c, 14), 14)
 		var theirs []kgo.FetchBatchMetrics
-		part := batchtest.Log{batchtest.Data(0, 4), batchtest.Data(11, 19).Codec(batchtest.Zstd)}.Partition(nil)
+		part := batchtest.Log{batchtest.Data(0, 4), batchtest.Data(11, 19).Codec(batchtest.Gzip)}.Partition(nil)
 		kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{Topic: topic}, part, kgo.DefaultDecompressor(),
 			func(m kgo.FetchBatchMetrics) { theirs = append(theirs, m) })
 		require.Equal(t, theirs, hook.all)
