@@ -87,6 +87,19 @@ func TestRetriableErrorsAreRetriedInSilence(t *testing.T) {
 	}
 }
 
+func TestSameErrorIsToldOnceASecond(t *testing.T) {
+	inWorld(t, 1, 1, func(t *testing.T, w *world) {
+		f := w.script(0, always(failure(kerr.KafkaStorageError)))
+		var hook errorHook
+		w.consumer(startAt(0), rcconsumer.WithHooks(&hook))
+		time.Sleep(900 * time.Millisecond)
+		require.Greater(t, len(w.asks(f)), 3)
+		hook.mu.Lock()
+		defer hook.mu.Unlock()
+		require.Len(t, hook.all, 1)
+	})
+}
+
 func TestErrorsThatStayAreHandedOutAndAskedForAgain(t *testing.T) {
 	for _, code := range []*kerr.Error{
 		kerr.TopicAuthorizationFailed, kerr.CorruptMessage, kerr.UnsupportedVersion, kerr.UnsupportedCompressionType,
