@@ -341,14 +341,13 @@ func TestErrorOfListOffsetsThatStaysIsHandedOut(t *testing.T) {
 			require.ErrorIs(t, failed(t, c).Err, kerr.TopicAuthorizationFailed)
 			require.Equal(t, int64(-1), position(c).Next, "nothing is known yet")
 		}
-		w.mu.Lock()
-		before := len(w.lists)
-		w.mu.Unlock()
+		before := 0
+		w.see(func() { before = len(w.lists) })
 		time.Sleep(20 * time.Second)
-		w.mu.Lock()
-		require.LessOrEqual(t, len(w.lists)-before, 12)
-		denied = false
-		w.mu.Unlock()
+		w.see(func() {
+			require.LessOrEqual(t, len(w.lists)-before, 12)
+			denied = false
+		})
 		var got []int64
 		for len(got) < 5 {
 			got = append(got, offsets(poll(c, patience))...) // an old error may come first

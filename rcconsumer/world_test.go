@@ -123,6 +123,13 @@ func (w *world) change(fn func()) {
 	w.changed = make(chan struct{})
 }
 
+// see looks at what was asked. A test that fails meanwhile lets go of the lock.
+func (w *world) see(fn func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	fn()
+}
+
 func (w *world) onMetadata(kmsg.Request) (kmsg.Response, error, bool) {
 	w.KeepControl()
 	w.mu.Lock()
