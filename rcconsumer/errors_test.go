@@ -183,8 +183,8 @@ func TestLeaderHintIsFollowedIfItIsNewer(t *testing.T) {
 					f := w.forge(0, batchtest.Data(0, 4))
 					metadata, between := 0, 0
 					f.script = func(a ask) *kmsg.FetchResponseTopicPartition {
-						switch {
-						case a.nth == 0:
+						switch a.nth {
+						case 0:
 							metadata = w.metadata
 							sp := failure(code)
 							sp.CurrentLeader.LeaderID, sp.CurrentLeader.LeaderEpoch = 1-old, a.epoch
@@ -192,7 +192,7 @@ func TestLeaderHintIsFollowedIfItIsNewer(t *testing.T) {
 								sp.CurrentLeader.LeaderEpoch++
 							}
 							return sp
-						case a.nth == 1:
+						case 1:
 							between = w.metadata - metadata
 						}
 						return nil
