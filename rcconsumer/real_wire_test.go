@@ -36,10 +36,10 @@ func (r *requests) OnBrokerWrite(_ kgo.BrokerMetadata, key int16, _ int, _, _ ti
 	r.byKey[key]++
 }
 
-func (r *requests) count(key int16) int {
+func (r *requests) fetches() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.byKey[key]
+	return r.byKey[keyFetch]
 }
 
 func (r *requests) total() int {
