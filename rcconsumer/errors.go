@@ -26,7 +26,7 @@ import (
 type BatchError struct {
 	Topic      string
 	Partition  int32
-	BaseOffset int64 // first offset of the batch, inclusive; -1 if unknown
+	BaseOffset int64 // first offset of the batch, inclusive, or last of a message set of format v0 or v1; -1 if unknown
 	LastOffset int64 // last offset of the batch, inclusive; -1 if unknown
 
 	errs []error

@@ -267,7 +267,7 @@ func (p *partition) settleLocked() (moved bool) {
 		}
 		if len(q.kept) > 0 {
 			k := q.kept[0]
-			p.reachLocked(max(k.Batch.BaseOffset(), k.From), k.EpochBefore)
+			p.reachLocked(k.First(), k.EpochBefore)
 			break
 		}
 		p.reachLocked(q.end, q.endEpoch)

@@ -329,7 +329,7 @@ func (p *partition) decode(k pass.Kept, broker int32) ([]*kgo.Record, error) {
 // decoded, and throws away everything fetched behind it.
 func (p *partition) damagedLocked(q *piece, k pass.Kept, err error) {
 	p.dropLocked()
-	p.phase, p.fetchOffset = fetching, max(p.pos.Next, k.Batch.BaseOffset(), k.From)
+	p.phase, p.fetchOffset = fetching, max(p.pos.Next, k.First())
 	if pass.IsTooLarge(err) {
 		p.restLocked() // fetched again it would be as large
 	} else {

@@ -83,7 +83,7 @@ func decodeAll(o PassOptions, fp *kgo.FetchPartition, res pass.Result, stats *Pa
 		before := len(fp.Records)
 		fp.Records, err = d.Append(fp.Records, k)
 		if err != nil {
-			return max(o.Offset, k.Batch.BaseOffset()), err
+			return k.First(), err
 		}
 		stats.addDelivered(k, len(fp.Records)-before, true)
 	}

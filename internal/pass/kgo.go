@@ -48,6 +48,13 @@ func (d *Decoder) appendThroughKgo(dst []*kgo.Record, k Kept) ([]*kgo.Record, er
 		recycle(fp.Records)
 		return dst, throughKgoError(b, fmt.Errorf("%w: fewer records than claimed", batchdecode.ErrCorrupt))
 	}
+	if n := len(fp.Records); n > 0 && fp.Records[n-1].Offset > b.LastOffset() {
+		// The scan has told the caller to go on at the wrapper's end: kept, the
+		// rest would come twice.
+		last := fp.Records[n-1].Offset
+		recycle(fp.Records)
+		return dst, throughKgoError(b, fmt.Errorf("%w: offset %d in a message set that ends at %d", batchdecode.ErrCorrupt, last, b.LastOffset()))
+	}
 	return append(dst, fp.Records...), nil
 }
 

@@ -45,12 +45,21 @@ type Options struct {
 // were scanned.
 type Kept struct {
 	Batch   batchdecode.Batch
-	From    int64 // records below this offset are dropped, inclusive lower bound
+	From    int64 // records below this offset are dropped: the fetch offset or the end of the batch before; inclusive
 	Control bool  // a control batch, kept because Options.KeepControl was set
 
 	// EpochBefore is the partition leader epoch of the batch scanned just
 	// before; -1 if unknown or none.
 	EpochBefore int32
+}
+
+// First is a lower bound, inclusive, of the offsets of the records to deliver:
+// nothing between the batch before and First is lost by whoever goes on there.
+func (k Kept) First() int64 {
+	if codec, err := k.Batch.Codec(); k.Batch.Magic() < 2 && (err != nil || codec != batchdecode.CodecNone) {
+		return k.From // a wrapper has the offset of the last message inside
+	}
+	return max(k.From, k.Batch.BaseOffset())
 }
 
 // Counts are what one scan met, in batches, claimed records and wire bytes.
@@ -274,7 +283,7 @@ func (r *Result) add(o Options, b batchdecode.Batch, kind abortset.Kind, v abort
 	}
 	if keeps(o, b, v) {
 		control := kind != abortset.Plain && kind != abortset.Transactional
-		r.Kept = append(r.Kept, Kept{Batch: b, From: o.Offset, Control: control, EpochBefore: r.NextEpoch})
+		r.Kept = append(r.Kept, Kept{Batch: b, From: r.Next, Control: control, EpochBefore: r.NextEpoch})
 	}
 }
 

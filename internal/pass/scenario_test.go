@@ -54,7 +54,7 @@ func read(d *pass.Decoder, o pass.Options, s *batchtest.Scenario, records []byte
 	for _, k := range res.Kept {
 		batch, err := d.Append(nil, k)
 		if err != nil {
-			return got, max(o.Offset, k.Batch.BaseOffset()), err
+			return got, k.First(), err
 		}
 		got = append(got, offsets(batch)...)
 	}
