@@ -183,10 +183,7 @@ func (p *partition) wantLocked(broker int32, now time.Time, pl *plan) (w wanted,
 
 // fetch sends one request and gives out its answer.
 func (b *broker) fetch(ctx context.Context, pl *plan, reserved int64) {
-	wait := b.c.cfg.maxWait
-	if pl.leftOut || pl.alone {
-		wait = 0 // a long poll would keep those left out from their room
-	}
+	wait := pl.longPoll(b.c.cfg.maxWait)
 	if !b.c.begin(ctx) {
 		b.c.budget.unreserve(reserved)
 		return
@@ -218,6 +215,22 @@ func (b *broker) fetch(ctx context.Context, pl *plan, reserved int64) {
 	b.pace(b.deliver(pl, resp, l), pl.leftOut, wait, time.Since(sent))
 }
 
+// aside bounds how long a partition is held up by a wait that is not its own:
+// kgo.FetchMaxWait may be hours.
+const aside = 500 * time.Millisecond
+
+// longPoll is how long the broker may wait for data before it answers.
+func (pl *plan) longPoll(most time.Duration) time.Duration {
+	switch {
+	case pl.leftOut, pl.alone:
+		return 0 // a long poll would keep those left out from their room
+	case !pl.next.IsZero():
+		return min(most, aside) // parked ones want in
+	default:
+		return most
+	}
+}
+
 // pace keeps a broker that answers nothing at once from being asked in a loop.
 // Where a partition waits for room the pause ends as soon as there is some.
 func (b *broker) pace(got, leftOut bool, wait, took time.Duration) {
@@ -226,7 +239,7 @@ func (b *broker) pace(got, leftOut bool, wait, took time.Duration) {
 		return
 	}
 	b.hasty++
-	until := time.Now().Add(backoff(b.hasty, 5*time.Millisecond, max(b.c.cfg.maxWait, 100*time.Millisecond)))
+	until := time.Now().Add(backoff(b.hasty, 5*time.Millisecond, max(min(b.c.cfg.maxWait, aside), 100*time.Millisecond)))
 	if leftOut {
 		b.paced = until
 	} else {
