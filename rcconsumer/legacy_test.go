@@ -33,15 +33,23 @@ func TestPositionDoesNotCoverAMessageSetBeforeItIsHandedOut(t *testing.T) {
 }
 
 func TestDamagedMessageSetIsNotPassed(t *testing.T) {
-	inWorld(t, 1, 1, func(t *testing.T, w *world) {
-		f := w.forge(0, batchtest.Data(0, 9), batchtest.MessageV1(10, 19).Codec(batchtest.Gzip).Flip(-1), batchtest.Data(20, 29))
-		c := w.consumer(startAt(0))
-		require.Equal(t, span(0, 9), readOffsets(t, c, 10))
-		require.ErrorIs(t, failed(t, c).Err, batchdecode.ErrCorrupt)
-		require.EqualValues(t, 10, position(c).Next)
-		w.change(func() { f.log[1] = batchtest.MessageV1(10, 19).Codec(batchtest.Gzip) })
-		require.Equal(t, span(10, 29), readOffsets(t, c, 20))
-	})
+	const attributes = 17
+	for name, damaged := range map[string]batchtest.Message{
+		"payload": batchtest.MessageV1(10, 19).Codec(batchtest.Gzip).Flip(-1),
+		"codec":   batchtest.MessageV1(10, 19).Codec(batchtest.Gzip).Flip(attributes), // looks like a single message
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 1, 1, func(t *testing.T, w *world) {
+				f := w.forge(0, batchtest.Data(0, 9), damaged, batchtest.Data(20, 29))
+				c := w.consumer(startAt(0))
+				require.Equal(t, span(0, 9), readOffsets(t, c, 10))
+				require.ErrorIs(t, failed(t, c).Err, batchdecode.ErrCorrupt)
+				require.EqualValues(t, 10, position(c).Next)
+				w.change(func() { f.log[1] = batchtest.MessageV1(10, 19).Codec(batchtest.Gzip) })
+				require.Equal(t, span(10, 29), readOffsets(t, c, 20))
+			})
+		})
+	}
 }
 
 func TestProcessFetchPartitionStaysInFrontOfADamagedMessageSet(t *testing.T) {

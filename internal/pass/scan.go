@@ -56,8 +56,10 @@ type Kept struct {
 // First is a lower bound, inclusive, of the offsets of the records to deliver:
 // nothing between the batch before and First is lost by whoever goes on there.
 func (k Kept) First() int64 {
-	if codec, err := k.Batch.Codec(); k.Batch.Magic() < 2 && (err != nil || codec != batchdecode.CodecNone) {
-		return k.From // a wrapper has the offset of the last message inside
+	if k.Batch.Magic() < 2 {
+		// A message set has the offset of its last message, and whether it is
+		// one is not sure either: its CRC has not been checked.
+		return k.From
 	}
 	return max(k.From, k.Batch.BaseOffset())
 }
