@@ -168,7 +168,7 @@ func readFromLiar(t *testing.T, w *world, seed uint64) {
 	f := w.forge(0, log...)
 	f.aborted, f.script = l.list, l.part
 	w.change(func() { w.edit = l.response })
-	var c = w.consumer(startAt(0), kgo.MaxConcurrentFetches(4))
+	c := w.consumer(startAt(0), kgo.MaxConcurrentFetches(4))
 	users := rand.New(rand.NewPCG(seed, 2)) // its own, since fetches come at their own times
 	var got []int64
 	next := int64(0)
