@@ -71,6 +71,10 @@ func requirePass(t *testing.T, o rcconsumer.PassOptions, rp *kmsg.FetchResponseT
 // fuzzing engine: logs of some batches, most without a fault.
 func TestProcessFetchPartitionAgreesWithKgoOnRandomLogs(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
+	randomLogs := 3_000
+	if raceDetector {
+		randomLogs = 200 // ten times as slow, and there is no concurrency to check
+	}
 	same, different := 0, 0
 	for range randomLogs {
 		instructions := make([]byte, random.IntN(120))
@@ -93,8 +97,6 @@ func TestProcessFetchPartitionAgreesWithKgoOnRandomLogs(t *testing.T) {
 	}
 	require.Greater(t, same, randomLogs/3, "most are compared in full; not so %d", different)
 }
-
-const randomLogs = 3_000
 
 // requireBounded reads once and holds what was allocated against the bytes
 // present: all that a batch may decompress to, in records of the least size.

@@ -1,0 +1,5 @@
+//go:build race
+
+package rcconsumer_test
+
+const raceDetector = true
