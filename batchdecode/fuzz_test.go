@@ -144,14 +144,20 @@ func FuzzRecords(f *testing.F) {
 }
 
 // requireCheap checks that f allocates no more than a small multiple of the
-// size of its input: a record of 120 bytes can come from 7.
+// size of its input: a record of 120 bytes can come from 7. The runtime counts
+// what all goroutines allocate, the fuzzing engine's too, so the least of a few
+// tries counts.
 func requireCheap(t *testing.T, size int, f func()) {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-	metrics.Read(sample)
-	before := sample[0].Value.Uint64()
-	f()
-	metrics.Read(sample)
-	require.Less(t, sample[0].Value.Uint64()-before, uint64(32*size+1<<20))
+	limit, least := uint64(32*size+1<<20), uint64(math.MaxUint64)
+	for try := 0; try < 5 && least >= limit; try++ {
+		metrics.Read(sample)
+		before := sample[0].Value.Uint64()
+		f()
+		metrics.Read(sample)
+		least = min(least, sample[0].Value.Uint64()-before)
+	}
+	require.Less(t, least, limit)
 }
 
 var errTwin = errors.New("refused")
