@@ -21,6 +21,7 @@ type app struct {
 	stdout, stderr io.Writer
 	getenv         func(string) string
 	runID          string // random, part of every client.id and demo topic
+	command        string // the words that chose what runs: rcc consume
 
 	brokers []string
 	output  choice
@@ -64,6 +65,14 @@ func (a *app) hint(text string) {
 // line writes one line to stderr. A broken stderr is not worth an exit code.
 func (a *app) line(text string) {
 	_, _ = fmt.Fprintln(a.stderr, "rcc: "+picture.Printable(text))
+}
+
+// write writes to stdout by way of f.
+func (a *app) write(f func(io.Writer) error) error {
+	if err := f(a.stdout); err != nil {
+		return &outputError{err}
+	}
+	return nil
 }
 
 func (a *app) wantJSON() bool { return a.json || a.output.value == "json" }

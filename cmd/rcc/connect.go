@@ -46,6 +46,9 @@ func connect(ctx context.Context, seeds []string, opts []kgo.Opt) (*kadm.Client,
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("nothing came back in time: %w", err)
+		}
 		return nil, fmt.Errorf("no broker answers at %s: %w", strings.Join(seeds, ","), err)
 	}
 	return kadm.NewClient(client), nil

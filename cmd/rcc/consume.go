@@ -47,7 +47,12 @@ func newConsumeCommand(a *app) *cobra.Command {
 		Example: `  rcc consume orders --until stable
   rcc consume orders -o -100 -e hw -J | jq .value
   rcc consume orders -p 0,3 -o @-1h -n 10 -f '%o %v\n'`,
-		Args: func(_ *cobra.Command, args []string) error { return f.check(a, args) },
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.count < 1 && cmd.Flags().Changed("count") {
+				return &usageError{err: fmt.Errorf("count %d: want 1 or more", f.count)}
+			}
+			return f.check(a, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.consume(cmd.Context(), f, args) },
 	}
 	flags := cmd.Flags()
@@ -66,8 +71,8 @@ func (f *consumeFlags) check(a *app, topics []string) error {
 	switch {
 	case len(topics) == 0:
 		return &usageError{err: fmt.Errorf("no topic"), hint: "give one or more topics: rcc consume TOPIC..."}
-	case f.count < 0:
-		return &usageError{err: fmt.Errorf("count %d: want 1 or more", f.count)}
+	case slices.Contains(topics, ""):
+		return &usageError{err: fmt.Errorf("a topic without a name")}
 	case f.format != "" && a.wantJSON():
 		return &usageError{err: fmt.Errorf("format and JSON output exclude each other")}
 	case f.until.kind == atOffset && f.from.kind == atOffset && f.until.n < f.from.n:
@@ -168,13 +173,14 @@ func (a *app) readAll(ctx context.Context, r *read) error {
 	return err
 }
 
-// tellStall says what a bounded read waits for.
+// tellStall says what a read waits for. A read without end has nothing to
+// wait for but records, unless a transaction withholds some.
 func (a *app) tellStall(p *partitionRead, pos rcconsumer.Position) {
-	if p.until == noEnd {
-		return
-	}
 	if held := pos.HeldBack(); held > 0 && pos.CaughtUp() {
 		a.say("waiting: %s stands at its last stable offset %d, %s held back by an open transaction", p.name(), pos.LastStableOffset, plural(held, "offset"))
+		return
+	}
+	if p.until == noEnd {
 		return
 	}
 	a.say("waiting: %s stands at %d, the read ends at %d", p.name(), pos.Next, p.until)

@@ -12,7 +12,7 @@ import (
 // printDemo writes the report in the wanted form.
 func (a *app) printDemo(r demoReport) error {
 	if a.wantJSON() {
-		return json.NewEncoder(a.stdout).Encode(r)
+		return a.write(func(w io.Writer) error { return json.NewEncoder(w).Encode(r) })
 	}
 	var b strings.Builder
 	opts := picture.Options{Width: terminalWidth(a.stdout), Color: a.colored(a.stdout)}
@@ -32,8 +32,10 @@ func (a *app) printDemo(r demoReport) error {
 	if len(r.Differences) == 0 {
 		b.WriteString("every record that was written was delivered or dropped as it should be\n")
 	}
-	_, err := io.WriteString(a.stdout, b.String())
-	return err
+	return a.write(func(w io.Writer) error {
+		_, err := io.WriteString(w, b.String())
+		return err
+	})
 }
 
 // text writes one part of the demo. What was dropped and what is held back is

@@ -34,6 +34,14 @@ type hintError struct {
 func (e *hintError) Error() string { return e.err.Error() }
 func (e *hintError) Unwrap() error { return e.err }
 
+// outputError is an error of writing to stdout. Only of this one a closed pipe
+// means that whoever read has enough: a broken connection to a broker gives the
+// same error number.
+type outputError struct{ err error }
+
+func (e *outputError) Error() string { return "output: " + e.err.Error() }
+func (e *outputError) Unwrap() error { return e.err }
+
 // errInterrupted ends a command that a signal stopped, after its partial
 // summary is out.
 var errInterrupted = errors.New("interrupted")
@@ -41,11 +49,11 @@ var errInterrupted = errors.New("interrupted")
 // exit reports err and turns it into the exit code.
 func (a *app) exit(ctx context.Context, err error) int {
 	var usage *usageError
+	var output *outputError
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.Is(err, syscall.EPIPE):
-		// Whoever read our output has enough of it.
+	case errors.As(err, &output) && errors.Is(output, syscall.EPIPE):
 		return exitOK
 	case errors.Is(err, errInterrupted), ctx.Err() != nil && errors.Is(err, context.Canceled):
 		a.say("interrupted")
@@ -53,7 +61,7 @@ func (a *app) exit(ctx context.Context, err error) int {
 	case errors.As(err, &usage):
 		a.fail(usage)
 		a.hint(usage.hint)
-		a.hint("see: rcc help")
+		a.hint("see: " + a.command + " --help")
 		return exitUsage
 	}
 	a.fail(err)

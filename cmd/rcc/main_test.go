@@ -180,18 +180,24 @@ func topics(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// fault KEY TOPIC PARTITION ERROR makes every request of that key number fail
-// for the partition; of all topics with *.
+// fault KEY TOPIC PARTITION ERROR [COUNT] makes every request of that key, or
+// the next COUNT ones, fail for the partition.
 func fault(ts *testscript.TestScript, _ bool, args []string) {
 	codes := map[string]*kerr.Error{
 		"TOPIC_AUTHORIZATION_FAILED": kerr.TopicAuthorizationFailed,
 		"UNKNOWN_SERVER_ERROR":       kerr.UnknownServerError,
+		"LEADER_NOT_AVAILABLE":       kerr.LeaderNotAvailable,
 	}
 	keys := map[string]kmsg.Key{"fetch": kmsg.Fetch, "metadata": kmsg.Metadata, "listoffsets": kmsg.ListOffsets}
 	partition, err := strconv.ParseInt(args[2], 10, 32)
 	ts.Check(err)
+	count := -1
+	if len(args) > 4 {
+		count, err = strconv.Atoi(args[4])
+		ts.Check(err)
+	}
 	worldOf(ts).cluster.Fault(kfake.Fault{
-		Keys: []kmsg.Key{keys[args[0]]}, Topic: args[1], Partitions: []int32{int32(partition)}, Err: codes[args[3]], Count: -1,
+		Keys: []kmsg.Key{keys[args[0]]}, Topic: args[1], Partitions: []int32{int32(partition)}, Err: codes[args[3]], Count: count,
 	})
 }
 

@@ -92,7 +92,7 @@ func (r *read) run(ctx context.Context) error {
 			}
 		})
 		if err := r.out.Flush(); failed == nil && err != nil {
-			failed = fmt.Errorf("output: %w", err)
+			failed = &outputError{err}
 		}
 		if failed != nil {
 			return failed
@@ -154,7 +154,7 @@ func (r *read) print(f kgo.FetchTopicPartition) error {
 		}
 		r.buf = r.form(r.buf[:0], &f.FetchPartition, record)
 		if _, err := r.out.Write(r.buf); err != nil {
-			return fmt.Errorf("output: %w", err)
+			return &outputError{err}
 		}
 		if record.Attrs.IsControl() {
 			p.markers++

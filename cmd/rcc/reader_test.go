@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"syscall"
 	"testing"
 	"time"
@@ -121,6 +122,13 @@ func TestClosedPipeEndsQuietly(t *testing.T) {
 	require.Empty(t, stderr.String())
 }
 
+func TestBrokenConnectionIsAnError(t *testing.T) {
+	broken := &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}
+	var stderr bytes.Buffer
+	require.Equal(t, exitError, newApp(nil, io.Discard, &stderr).exit(t.Context(), broken))
+	require.Equal(t, "rcc: error: write tcp: broken pipe\n", stderr.String())
+}
+
 func TestNearestWord(t *testing.T) {
 	words := []string{"consume", "demo", "timeline"}
 	for in, want := range map[string]string{
@@ -138,20 +146,35 @@ func TestSizesHaveThreeDigits(t *testing.T) {
 }
 
 func TestReadTellsOnceWhatItWaitsFor(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	src := &fakeSource{polls: []fakePoll{{offsets: []int64{0}, next: 1, stable: 1}}}
-	var stderr bytes.Buffer
-	a := newApp(nil, io.Discard, &stderr)
-	r := newRead(src, []window{{topic: "orders", until: 100}}, byOffset, io.Discard, 0)
-	r.stallAfter = time.Millisecond
-	stalls := 0
-	r.stalled = func(p *partitionRead, pos rcconsumer.Position) {
-		a.tellStall(p, pos)
-		stalls++
-		// Several more waits pass before this ends the read.
-		time.AfterFunc(20*time.Millisecond, cancel)
+	const held = "rcc: waiting: orders/0 stands at its last stable offset 1, 99 offsets held back by an open transaction\n"
+	for _, tt := range []struct {
+		name  string
+		until int64
+		poll  fakePoll
+		want  string
+	}{
+		{"an end that is held back", 100, fakePoll{offsets: []int64{0}, next: 1, stable: 1}, held},
+		{"no end, but records are held back", noEnd, fakePoll{offsets: []int64{0}, next: 1, stable: 1}, held},
+		{"an end beyond the log", 200, fakePoll{next: 100, stable: 100}, "rcc: waiting: orders/0 stands at 100, the read ends at 200\n"},
+		{"no end and nothing held back", noEnd, fakePoll{next: 100, stable: 100}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			src := &fakeSource{polls: []fakePoll{tt.poll}}
+			var stderr bytes.Buffer
+			a := newApp(nil, io.Discard, &stderr)
+			r := newRead(src, []window{{topic: "orders", until: tt.until}}, byOffset, io.Discard, 0)
+			r.stallAfter = time.Millisecond
+			stalls := 0
+			r.stalled = func(p *partitionRead, pos rcconsumer.Position) {
+				a.tellStall(p, pos)
+				stalls++
+				// Several more waits pass before this ends the read.
+				time.AfterFunc(20*time.Millisecond, cancel)
+			}
+			require.ErrorIs(t, r.run(ctx), errInterrupted)
+			require.Equal(t, 1, stalls)
+			require.Equal(t, tt.want, stderr.String())
+		})
 	}
-	require.ErrorIs(t, r.run(ctx), errInterrupted)
-	require.Equal(t, 1, stalls)
-	require.Equal(t, "rcc: waiting: orders/0 stands at its last stable offset 1, 99 offsets held back by an open transaction\n", stderr.String())
 }

@@ -45,8 +45,28 @@ func newRootCommand(a *app) *cobra.Command {
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "no notes, progress or summary on stderr")
 	flags.Var(&a.color, "color", "when to use colours; NO_COLOR is honoured")
 
+	root.SetHelpCommand(newHelpCommand(root))
 	root.AddCommand(newConsumeCommand(a), newDemoCommand(a))
 	return root
+}
+
+// newHelpCommand replaces cobra's, which takes a word that is no command for
+// the root.
+func newHelpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "show the help of a command",
+		RunE: func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 {
+				return unknownCommand(root, rest[0])
+			}
+			return cmd.Help()
+		},
+	}
 }
 
 // flagAlias makes the name that Kafka's own tools use work as ours.

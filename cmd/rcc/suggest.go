@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -43,9 +44,12 @@ func flagError(cmd *cobra.Command, err error) error {
 	usage := &usageError{err: err}
 	var missing *pflag.NotExistError
 	var word *wordError
+	var value *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &word):
 		usage.hint = didYouMean(word.hint)
+	case errors.As(err, &value) && (errors.Is(err, strconv.ErrSyntax) || errors.Is(err, strconv.ErrRange)):
+		usage.err = fmt.Errorf("invalid argument %q for --%s: want a number", value.GetValue(), value.GetFlag().Name)
 	case errors.As(err, &missing):
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -83,11 +87,11 @@ func didYouMean(word string) string {
 }
 
 // nearest returns the word closest to s, or "" if none is close: at most a
-// third of the letters may differ, at least two may.
+// third of the letters may differ, at least two may, but not every one.
 func nearest(s string, words []string) string {
 	best, distance := "", max(2, len(s)/3)+1
 	for _, word := range words {
-		if d := editDistance(strings.ToLower(s), word); d < distance {
+		if d := editDistance(strings.ToLower(s), word); d < min(distance, len(word)) {
 			best, distance = word, d
 		}
 	}

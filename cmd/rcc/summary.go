@@ -12,9 +12,9 @@ import (
 const maxSummaryLines = 16
 
 // summarize tells what was read: a line per partition that gave anything, and
-// the sum of all. Aborted records and markers are what was passed over; with a
-// limit that can be more than what lies below the last record printed, since
-// headers are scanned ahead.
+// the sum of all. Aborted records and markers are what was passed over. A read
+// that ended in front of fetched data has scanned more than it printed: then
+// the counts are given for what was fetched, and called so.
 func (a *app) summarize(r *read) {
 	if a.quiet {
 		return
@@ -25,15 +25,19 @@ func (a *app) summarize(r *read) {
 	for _, p := range r.partitions {
 		s := stats[p.topic][p.partition]
 		pos, ok := r.source.Position(p.topic, p.partition)
-		one := partitionSummary{printed: p.printed, PartitionStats: s}
+		one := partitionSummary{printed: p.printed, ahead: r.ahead(p, pos), PartitionStats: s}
 		sum.add(one)
-		if p.printed+p.markers+s.AbortedRecords+s.ControlBatches == 0 && len(r.partitions) > 1 {
+		gave := p.printed + p.markers
+		if !one.ahead {
+			gave += s.AbortedRecords + s.ControlBatches
+		}
+		if gave == 0 && len(r.partitions) > 1 {
 			continue
 		}
 		line := p.name() + ": " + one.String()
 		if ok {
 			line += fmt.Sprintf("; next %s, last stable offset %s, high watermark %s",
-				known(pos.Next), known(pos.LastStableOffset), known(pos.HighWatermark))
+				known(p.next(pos)), known(pos.LastStableOffset), known(pos.HighWatermark))
 		}
 		lines = append(lines, line)
 	}
@@ -47,6 +51,19 @@ func (a *app) summarize(r *read) {
 	}
 }
 
+// next is the offset at which another read would go on.
+func (p *partitionRead) next(pos rcconsumer.Position) int64 {
+	if p.until == noEnd || pos.Next < p.until {
+		return pos.Next
+	}
+	return p.until
+}
+
+// ahead reports whether more was scanned than the read covers.
+func (r *read) ahead(p *partitionRead, pos rcconsumer.Position) bool {
+	return r.left == 0 || p.until != noEnd && (pos.Next > p.until || p.until < r.end(pos))
+}
+
 // known writes an offset, which is -1 as long as no broker has told it.
 func known(offset int64) string {
 	if offset < 0 {
@@ -57,11 +74,14 @@ func known(offset int64) string {
 
 type partitionSummary struct {
 	printed int64
+	ahead   bool // the counts below hold more than was printed
 	rcconsumer.PartitionStats
 }
 
 func (s *partitionSummary) add(o partitionSummary) {
 	s.printed += o.printed
+	s.ahead = s.ahead || o.ahead
+	s.FetchedBytes += o.FetchedBytes
 	s.AbortedRecords += o.AbortedRecords
 	s.ControlBatches += o.ControlBatches
 	s.DeliveredBytes += o.DeliveredBytes
@@ -70,11 +90,13 @@ func (s *partitionSummary) add(o partitionSummary) {
 }
 
 func (s partitionSummary) String() string {
-	words := []string{
-		plural(s.printed, "record") + " delivered",
-		plural(s.AbortedRecords, "aborted record") + " dropped",
-		plural(s.ControlBatches, "marker"),
-		size(s.DeliveredBytes) + " delivered, " + size(s.AbortedBytes) + " dropped",
+	words := []string{plural(s.printed, "record") + " delivered"}
+	if s.ahead {
+		words = append(words, fmt.Sprintf("out of %s fetched, with %s and %s",
+			size(s.FetchedBytes), plural(s.AbortedRecords, "aborted record"), plural(s.ControlBatches, "marker")))
+	} else {
+		words = append(words, plural(s.AbortedRecords, "aborted record")+" dropped", plural(s.ControlBatches, "marker"),
+			size(s.DeliveredBytes)+" delivered, "+size(s.AbortedBytes)+" dropped")
 	}
 	if s.Anomalies > 0 {
 		words = append(words, fmt.Sprintf("%d ANOMALIES", s.Anomalies))

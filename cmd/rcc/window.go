@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 // noEnd is the until of a window that is read for as long as records come.
@@ -94,7 +96,12 @@ func choosePartitions(topics kadm.TopicDetails, req request) ([]window, error) {
 	return chosen, nil
 }
 
-// asker lists offsets and keeps the first error.
+// askAgain is the pause before a question is asked again.
+const askAgain = 200 * time.Millisecond
+
+// asker lists offsets and keeps the first error. While a leader is being
+// elected no broker can answer: such a question is asked again for as long as
+// the context allows.
 type asker struct {
 	ctx    context.Context
 	admin  *kadm.Client
@@ -104,10 +111,20 @@ type asker struct {
 }
 
 func (a *asker) list(what string, list func(context.Context, ...string) (kadm.ListedOffsets, error)) kadm.ListedOffsets {
-	if a.err != nil {
-		return nil
+	for a.err == nil {
+		listed, err := list(a.ctx, a.topics...)
+		if err = a.missing(what, listed, err); err == nil {
+			return listed
+		}
+		if !kerr.IsRetriable(err) || !sleep(a.ctx, askAgain) {
+			a.err = err
+		}
 	}
-	listed, err := list(a.ctx, a.topics...)
+	return nil
+}
+
+// missing is the error of the first chosen partition without an offset.
+func (a *asker) missing(what string, listed kadm.ListedOffsets, err error) error {
 	for _, w := range a.chosen {
 		o, ok := listed.Lookup(w.topic, w.partition)
 		switch {
@@ -116,12 +133,25 @@ func (a *asker) list(what string, list func(context.Context, ...string) (kadm.Li
 		case ok:
 			err = o.Err
 		case err == nil:
-			err = fmt.Errorf("no answer")
+			if err = listed[w.topic][-1].Err; err == nil { // -1 stands for the whole topic
+				err = fmt.Errorf("no answer")
+			}
 		}
-		a.err = fmt.Errorf("%s of %s: %w", what, w.name(), authorized(err))
-		return nil
+		return fmt.Errorf("%s of %s: %w", what, w.name(), authorized(err))
 	}
-	return listed
+	return nil
+}
+
+// sleep reports whether the time passed before the context ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 func (a *asker) listTime(b bound) kadm.ListedOffsets {
