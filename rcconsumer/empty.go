@@ -33,6 +33,8 @@ func (p *partition) emptyLocked(a *answer, n *notices) (served bool) {
 		// wait was asked for.
 		p.probe = probing{}
 		p.quietLocked()
+	case a.part.PreferredReadReplica >= 0:
+		p.quietLocked() // the bytes are elsewhere (KIP-392), though nobody asked for that
 	case p.pos.readTo >= end:
 		p.quietLocked() // nothing is left, known already
 	case !a.alone && !a.first && a.total > 0:
