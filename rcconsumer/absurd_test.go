@@ -185,3 +185,32 @@ func TestSeekLeadsPastDamagedMessages(t *testing.T) {
 		require.EqualValues(t, 3, position(c).Next)
 	})
 }
+
+func TestRelativeOffsetDoesNotWrapAround(t *testing.T) {
+	tests := []struct {
+		name   string
+		offset kgo.Offset
+		end    int64 // as the broker lists it
+		want   int64
+	}{
+		{"exact", kgo.NewOffset().At(math.MaxInt64 - 1).Relative(math.MaxInt64), 40, 40},
+		{"behind an end that is the last offset", kgo.NewOffset().AtEnd().Relative(5), math.MaxInt64, math.MaxInt64},
+		{"before the start", kgo.NewOffset().AtStart().Relative(math.MinInt64), 40, 10},
+		{"before the end", kgo.NewOffset().AtEnd().Relative(math.MinInt64), 40, 10},
+		{"an end before the start", kgo.NewOffset().AtEnd(), 3, 10},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			inWorld(t, 1, 1, func(t *testing.T, w *world) {
+				forgeRange(w)
+				w.editList = func(req *kmsg.ListOffsetsRequest, resp *kmsg.ListOffsetsResponse) {
+					if req.Topics[0].Partitions[0].Timestamp == -1 {
+						resp.Topics[0].Partitions[0].Offset = test.end
+					}
+				}
+				c := w.consumer(startFrom(test.offset))
+				eventually(t, "a start", func() bool { return position(c).Next == test.want })
+			})
+		})
+	}
+}

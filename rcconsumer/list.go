@@ -50,7 +50,7 @@ type listed struct {
 // plus moves the offset; a moved offset has no epoch to validate against.
 func (l listed) plus(n int64) listed {
 	if n != 0 {
-		l.offset, l.epoch = l.offset+n, -1
+		l.offset, l.epoch = added(l.offset, n), -1
 	}
 	return l
 }

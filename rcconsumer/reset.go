@@ -281,7 +281,7 @@ func (j *job) place(spec offsetSpec) listed {
 	case spec.at == atEnd:
 		to = end.plus(spec.relative)
 	case spec.at >= 0:
-		to = listed{offset: max(0, spec.at+spec.relative), epoch: -1}
+		to = listed{offset: max(0, added(spec.at, spec.relative)), epoch: -1}
 	default: // the start, and a rewind from where nothing was read
 		to = start.plus(spec.relative)
 	}

@@ -2,6 +2,7 @@ package rcconsumer
 
 import (
 	"encoding/json"
+	"math"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -32,7 +33,15 @@ func (s offsetSpec) exact() (int64, bool) {
 	if s.byTime || s.at < 0 {
 		return 0, false
 	}
-	return max(0, s.at+s.relative), true
+	return max(0, added(s.at, s.relative)), true
+}
+
+// added is the sum of an offset and a distance, or the last offset there is.
+func added(offset, distance int64) int64 {
+	if distance > 0 && offset > math.MaxInt64-distance {
+		return math.MaxInt64
+	}
+	return offset + distance
 }
 
 // specOf takes o apart. kgo.Offset is opaque but comparable, so a property is
