@@ -296,7 +296,8 @@ func (w *twins) masked(theirs, ours *kgo.Record) kgo.Record {
 // timestamps more than 292 years away from 1970 are others there.
 func asKgo(r *kgo.Record) kgo.Record {
 	m := masked(r)
-	if !r.Timestamp.IsZero() { // as in format v0
+	whole := r.Timestamp.Nanosecond()%1e6 == 0 // if not, it is kgo's own already, of format v1
+	if !r.Timestamp.IsZero() && whole {        // zero as in format v0
 		m.Timestamp = time.Unix(0, r.Timestamp.UnixMilli()*1e6)
 	}
 	return m
