@@ -218,13 +218,20 @@ func TestLeaderHintIsFollowedIfItIsNewer(t *testing.T) {
 	}
 }
 
+// Sources: KAFKA-8052 (session errors); Kafka's FetcherTest
+// testHandleFetchResponseError: metadata is asked for as well.
 func TestErrorOfAWholeAnswerIsRetried(t *testing.T) {
-	for _, code := range []*kerr.Error{kerr.FetchSessionIDNotFound, kerr.FetchSessionTopicIDError, kerr.UnknownServerError} {
+	for _, code := range []*kerr.Error{
+		kerr.FetchSessionIDNotFound, kerr.InvalidFetchSessionEpoch, kerr.FetchSessionTopicIDError, kerr.UnknownServerError,
+	} {
 		t.Run(code.Message, func(t *testing.T) {
 			inWorld(t, 1, 1, func(t *testing.T, w *world) {
 				w.forge(0, batchtest.Data(0, 4))
-				n := 3
+				n, metadata := 3, 0
 				w.edit = func(_ *kmsg.FetchRequest, resp *kmsg.FetchResponse) {
+					if n == 3 {
+						metadata = w.metadata
+					}
 					if n--; n >= 0 {
 						resp.ErrorCode, resp.Topics = code.Code, nil
 					}
@@ -234,6 +241,7 @@ func TestErrorOfAWholeAnswerIsRetried(t *testing.T) {
 				require.Equal(t, span(0, 4), readOffsets(t, c, 5))
 				require.True(t, hook.saw(code))
 				require.LessOrEqual(t, w.count(), 5)
+				w.see(func() { require.Greater(t, w.metadata, metadata) })
 			})
 		})
 	}
