@@ -164,6 +164,16 @@ func read(t *testing.T, c *rcconsumer.Consumer, n int) []*kgo.Record {
 	return all
 }
 
+// readPast is readOffsets, past errors that are left from before.
+func readPast(t *testing.T, c *rcconsumer.Consumer, n int) (got []int64) {
+	t.Helper()
+	for until := time.Now().Add(10 * patience); len(got) < n; {
+		require.True(t, time.Now().Before(until), "after %v", got)
+		got = append(got, offsets(poll(c, patience))...)
+	}
+	return got
+}
+
 // readOffsets is read for the records' offsets.
 func readOffsets(t *testing.T, c *rcconsumer.Consumer, n int) []int64 {
 	t.Helper()

@@ -253,7 +253,9 @@ func TestBufferIsBoundedWhileNobodyPolls(t *testing.T) {
 			}
 			w.mu.Unlock()
 			require.LessOrEqual(t, fetched-polled, limit+perFetch)
-			fs := c.PollRecords(t.Context(), 20)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			fs := c.PollRecords(ctx, 20)
+			cancel()
 			require.NoError(t, fs.Err())
 			fs.EachRecord(func(r *kgo.Record) { polled += len(batchtest.Data(r.Offset, r.Offset).Size(1000).Bytes()); count++ })
 		}
