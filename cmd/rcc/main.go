@@ -11,11 +11,15 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 )
 
 func main() {
 	os.Exit(realMain())
 }
+
+// sameSignal is how far apart two signals may come and still be one wish.
+const sameSignal = 300 * time.Millisecond
 
 func realMain() int {
 	// Without this the runtime kills the process at the first write to a
@@ -23,9 +27,13 @@ func realMain() int {
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// The first signal asks for a clean end; a second one, with the handler
-	// gone, ends the process at once.
-	context.AfterFunc(ctx, stop)
+	// The first signal asks for a clean end; a later one, with the handler
+	// gone, ends the process at once. Not right away: timeout(1), and a
+	// terminal through "go run", send the same signal twice.
+	context.AfterFunc(ctx, func() {
+		time.Sleep(sameSignal)
+		stop()
+	})
 	return run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 }
 
