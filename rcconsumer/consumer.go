@@ -38,9 +38,10 @@ type Consumer struct {
 
 // New returns a consumer for the partitions of kgo.ConsumePartitions and the
 // topics of kgo.ConsumeTopics. It takes kgo's options and those of this package
-// in one list, and starts to fetch at once. Where kgo.ConsumeResetOffset does
-// not say otherwise topics are read from their log start, as with kgo. Without
-// partitions or topics there is nothing to read: polls wait for their context.
+// in one list, and starts to fetch at once. Topics are read from their log
+// start unless kgo.ConsumeStartOffset or kgo.ConsumeResetOffset says otherwise,
+// as with kgo. Without partitions or topics there is nothing to read: polls wait
+// for their context.
 //
 // Defaults that differ from kgo's: the isolation level is read_committed, and
 // FetchMaxWait is 500 ms. Invalid options are reported as kgo.NewClient does;
