@@ -132,19 +132,6 @@ func (pl *plan) wait(now time.Time) time.Duration {
 	return pl.next.Sub(now)
 }
 
-func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
-	if d <= 0 {
-		return
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-wake:
-	case <-t.C:
-	}
-}
-
 // plan collects what the broker can be asked for now.
 func (b *broker) plan(now time.Time) plan {
 	var pl plan
@@ -214,54 +201,6 @@ func (b *broker) fetch(ctx context.Context, pl *plan, reserved int64) {
 	}
 	b.pace(b.deliver(pl, resp, l), pl.leftOut, wait, time.Since(sent))
 }
-
-// aside bounds how long a partition is held up by a wait that is not its own:
-// kgo.FetchMaxWait may be hours.
-const aside = 500 * time.Millisecond
-
-// longPoll is how long the broker may wait for data before it answers.
-func (pl *plan) longPoll(most time.Duration) time.Duration {
-	switch {
-	case pl.leftOut, pl.alone:
-		return 0 // a long poll would keep those left out from their room
-	case !pl.next.IsZero():
-		return min(most, aside) // parked ones want in
-	default:
-		return most
-	}
-}
-
-// pace keeps a broker that answers nothing at once from being asked in a loop.
-// Where a partition waits for room the pause ends as soon as there is some.
-func (b *broker) pace(got, leftOut bool, wait, took time.Duration) {
-	if got || wait > 0 && took >= wait/2 {
-		b.hasty = 0
-		return
-	}
-	b.hasty++
-	until := time.Now().Add(backoff(b.hasty, 5*time.Millisecond, max(min(b.c.cfg.maxWait, aside), 100*time.Millisecond)))
-	if leftOut {
-		b.paced = until
-	} else {
-		b.notBefore = later(b.notBefore, until)
-	}
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-// backoff doubles from first up to most.
-func backoff(n int, first, most time.Duration) time.Duration {
-	return min(first<<min(max(n-1, 0), 20), max(first, most))
-}
-
-// minBackoff is the shortest pause after a failed request, whatever
-// kgo.RetryBackoffFn says: nothing may spin.
-const minBackoff = 20 * time.Millisecond
 
 // failed backs off after a request that got no usable answer.
 func (b *broker) failed(ctx context.Context, err error) {

@@ -1,199 +1,14 @@
 package rcconsumer
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
-
-// metadata keeps leaders, topic IDs and the partitions of whole topics up to
-// date, on a goroutine that lives as long as the consumer.
-type metadata struct {
-	c    *Consumer
-	wake chan struct{} // capacity 1
-
-	// Of the goroutine alone:
-	failures int
-	told     map[key]string       // last error told; by topic and partition, by neither for the request itself
-	missing  map[string]time.Time // since when topics that are read are missing
-}
-
-// refreshEvery is the shortest time between two Metadata requests.
-const refreshEvery = 100 * time.Millisecond
-
-// metadataPatience is how long the first of several attempts may take. kgo asks
-// another broker each time, and the one asked may be the one that hangs.
-const metadataPatience = 2 * time.Second
-
-func newMetadata(c *Consumer) *metadata {
-	return &metadata{c: c, wake: make(chan struct{}, 1), told: make(map[key]string), missing: make(map[string]time.Time)}
-}
-
-// refresh asks for metadata soon.
-func (m *metadata) refresh() {
-	select {
-	case m.wake <- struct{}{}:
-	default:
-	}
-}
-
-// watch asks for metadata when d has passed, and every second after that,
-// until the returned function is called: a Fetch that is not answered may mean
-// that its broker is gone, and its partitions lead elsewhere.
-func (m *metadata) watch(d time.Duration) (done func()) {
-	stop := make(chan struct{})
-	t := time.AfterFunc(d, func() {
-		for {
-			m.refresh()
-			select {
-			case <-stop:
-				return
-			case <-time.After(time.Second):
-			}
-		}
-	})
-	return func() {
-		if !t.Stop() {
-			close(stop)
-		}
-	}
-}
-
-func (m *metadata) run(ctx context.Context) {
-	wake := m.wake
-	wait := time.Duration(0)
-	for ctx.Err() == nil {
-		sleep(ctx, wait, wake)
-		if ctx.Err() != nil {
-			return
-		}
-		started := time.Now()
-		wait = m.update(ctx)
-		sleep(ctx, refreshEvery-time.Since(started), nil)
-	}
-}
-
-// update asks once and applies the answer. It returns when to ask again unless
-// woken before.
-func (m *metadata) update(ctx context.Context) time.Duration {
-	named, all := m.c.subscribed()
-	if len(named) == 0 && !all {
-		return m.c.cfg.metadataMaxAge
-	}
-	resp, err := m.request(ctx, named, all)
-	if err != nil {
-		m.failures++
-		m.tell(key{partition: -1}, fmt.Errorf("metadata: %w", err))
-		return backoff(m.failures, 250*time.Millisecond, 2500*time.Millisecond)
-	}
-	delete(m.told, key{partition: -1})
-	complete := m.apply(resp, all)
-	if !complete {
-		m.failures++
-		return backoff(m.failures, 250*time.Millisecond, 2500*time.Millisecond)
-	}
-	m.failures = 0
-	return m.c.cfg.metadataMaxAge
-}
-
-func (m *metadata) request(ctx context.Context, named []string, all bool) (*kmsg.MetadataResponse, error) {
-	limit := m.c.cfg.requestTimeout
-	ctx, cancel := context.WithTimeout(ctx, min(limit, backoff(m.failures+1, metadataPatience, limit)))
-	defer cancel()
-	req := kmsg.NewPtrMetadataRequest()
-	req.AllowAutoTopicCreation = m.c.cfg.autoCreate
-	if !all {
-		req.Topics = make([]kmsg.MetadataRequestTopic, 0, len(named))
-		for _, name := range named {
-			t := kmsg.NewMetadataRequestTopic()
-			t.Topic = kmsg.StringPtr(name)
-			req.Topics = append(req.Topics, t)
-		}
-		// Through kgo's cache, so that kgo's own ListOffsets follows; never
-		// from the cache, since we ask when we doubt it.
-		return m.c.cl.RequestCachedMetadata(ctx, req, time.Nanosecond)
-	}
-	return req.RequestWith(ctx, m.c.cl)
-}
-
-// tell reports an error once per change. An error that stays is not told again,
-// since it is asked for every few seconds.
-func (m *metadata) tell(k key, err error) (changed bool) {
-	if text := err.Error(); m.told[k] != text {
-		m.told[k] = text
-		m.c.report.fetchError(k.topic, k.partition, err)
-		return true
-	}
-	return false
-}
-
-// apply adopts what an answer says, and reports whether everything that is to
-// be read has a leader.
-func (m *metadata) apply(resp *kmsg.MetadataResponse, all bool) (complete bool) {
-	complete = true
-	seen := make(map[string]bool, len(resp.Topics))
-	for i := range resp.Topics {
-		t := &resp.Topics[i]
-		if t.Topic == nil || all && (t.IsInternal || !m.c.cfg.matches(*t.Topic)) {
-			continue
-		}
-		name := *t.Topic
-		seen[name] = true
-		if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
-			m.failed(key{topic: name, partition: -1}, err)
-			complete = false
-			continue
-		}
-		delete(m.told, key{topic: name, partition: -1})
-		if !m.adopt(name, t) {
-			complete = false
-		}
-	}
-	if all {
-		m.forgetMissing(seen)
-	}
-	return complete
-}
-
-// failed reports that a topic, or one partition, cannot be read. As in kgo an
-// error that may go away is retried and only logged, any other is handed out as
-// well.
-func (m *metadata) failed(k key, err error) {
-	wrapped := fmt.Errorf("topic %s: metadata: %w", k.topic, err)
-	if k.partition >= 0 {
-		wrapped = fmt.Errorf("topic %s partition %d: metadata: %w", k.topic, k.partition, err)
-	}
-	if m.tell(k, wrapped) && (!kerr.IsRetriable(err) || m.c.cfg.keepRetryable) {
-		m.c.inject(k.topic, k.partition, wrapped)
-	}
-}
-
-// forgetMissing ends the reading of topics of a pattern that are gone. One
-// answer without a topic proves nothing: a broker that has just started knows
-// few. Begun anew after that the topic would be read twice, or not at all.
-func (m *metadata) forgetMissing(seen map[string]bool) {
-	now := time.Now()
-	for _, topic := range m.c.readTopics() {
-		if seen[topic] {
-			delete(m.missing, topic)
-			continue
-		}
-		since, known := m.missing[topic]
-		if !known {
-			m.missing[topic] = now
-		} else if now.Sub(since) >= m.c.cfg.missingAfter {
-			delete(m.missing, topic)
-			m.c.report.log(kgo.LogLevelWarn, "a topic is gone and no longer read", "topic", topic, "missing_for", now.Sub(since))
-			m.c.forget(topic)
-		}
-	}
-}
 
 // subscribed returns the topics to ask for, or that all are wanted.
 func (c *Consumer) subscribed() (named []string, all bool) {
@@ -326,4 +141,42 @@ func (p *partition) beginAnewLocked(n *notices) {
 	} else {
 		n.reset = &reset{from: from, to: p.fetchOffset}
 	}
+}
+
+// setLeaderLocked adopts what metadata or a broker's hint says, if it is not
+// older than what is known, and reports whether anything changed.
+func (p *partition) setLeaderLocked(leader, epoch int32) bool {
+	if epoch >= 0 && epoch < p.leaderEpoch || leader == p.leader && epoch == p.leaderEpoch {
+		return false
+	}
+	if leader < 0 {
+		leader, epoch = noLeader, p.leaderEpoch // a leaderless partition keeps its epoch: twmb/franz-go#1331
+		if p.leader == noLeader {
+			return false
+		}
+	}
+	p.leader, p.leaderEpoch = leader, epoch
+	p.gen++ // answers of the old leader are late
+	p.parked, p.probe = time.Time{}, probing{}
+	p.audit.Clear()
+	return true
+}
+
+// epochPatience is how many Metadata answers in a row may name an older leader
+// epoch before it is believed: kgo's number. A lagging broker answers so for a
+// moment, a cluster that lost its epochs for ever.
+const epochPatience = 5
+
+// leads adopts a Metadata answer. A broker that is behind is not believed, until
+// it has said the same for so long that it must be right.
+func (p *partition) leads(leader, epoch int32) (changed, behind bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	behind = epoch >= 0 && epoch < p.leaderEpoch
+	if !behind {
+		p.rewinds = 0
+	} else if p.rewinds++; p.rewinds >= epochPatience {
+		p.rewinds, p.leaderEpoch, p.endsEpoch, behind = 0, -1, -1, false
+	}
+	return p.setLeaderLocked(leader, epoch), behind
 }
