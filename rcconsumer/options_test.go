@@ -101,7 +101,8 @@ func TestHooksOfKgoFireOnceAndForTheClientUnderneath(t *testing.T) {
 		require.Equal(t, []*kgo.Client{inner}, hook.created)
 		require.Equal(t, []*kgo.Client{inner}, hook.closed)
 		require.Equal(t, 5, hook.in)
-		require.Equal(t, w.count(), hook.written[int16(kmsg.Fetch)])
+		written := hook.written[int16(kmsg.Fetch)]
+		require.Contains(t, []int{w.count(), w.count() + 1}, written, "Close may end one before it arrives")
 	})
 }
 

@@ -125,7 +125,7 @@ func (p *Producer) Produce(t testing.TB, topic string, partition int32, b Batch)
 	var base int64
 	retry(t, "produce", func(ctx context.Context) (err error) {
 		base, err = p.TryProduce(ctx, topic, partition, b)
-		if isTransport(err) && p.id < 0 {
+		if isTransport(err) && !neverSent(err) && p.id < 0 {
 			t.Fatalf("produce without producer ID cannot be repeated: %v", err)
 		}
 		return err

@@ -43,3 +43,10 @@ func isTransport(err error) bool {
 	var netErr net.Error
 	return errors.Is(err, io.EOF) || errors.As(err, &netErr) && !errors.Is(err, context.DeadlineExceeded)
 }
+
+// neverSent reports whether the broker cannot have carried an exchange out,
+// because there was no connection to it.
+func neverSent(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
