@@ -20,15 +20,18 @@ func (n *Node) settings() map[string]string {
 	count := strconv.Itoa(nodes)
 	minISR := strconv.Itoa(min(nodes, 2))
 	s := map[string]string{
-		"auto.create.topics.enable":                    "false",
-		"broker.heartbeat.interval.ms":                 "1000",
-		"broker.session.timeout.ms":                    "6000",
-		"default.replication.factor":                   count,
-		"group.initial.rebalance.delay.ms":             "0",
-		"log.cleaner.backoff.ms":                       "200",
-		"log.cleaner.dedupe.buffer.size":               "4194304", // 128 MiB by default, taken at once
-		"offsets.topic.num.partitions":                 count,
-		"offsets.topic.replication.factor":             count,
+		"auto.create.topics.enable":        "false",
+		"broker.heartbeat.interval.ms":     "1000",
+		"broker.session.timeout.ms":        "6000",
+		"default.replication.factor":       count,
+		"group.initial.rebalance.delay.ms": "0",
+		"log.cleaner.backoff.ms":           "200",
+		"log.cleaner.dedupe.buffer.size":   "4194304", // 128 MiB by default, taken at once
+		"offsets.topic.num.partitions":     count,
+		"offsets.topic.replication.factor": count,
+		// How long a broker waits for a controller that is stopped but not dead:
+		// half a minute by default, and producer IDs come from there.
+		"request.timeout.ms":                           "4000",
 		"replica.selector.class":                       "org.apache.kafka.common.replica.RackAwareReplicaSelector",
 		"transaction.state.log.min.isr":                minISR,
 		"transaction.state.log.num.partitions":         count,
