@@ -61,9 +61,11 @@ func (c *Consumer) inject(topic string, partition int32, err error) {
 func (c *Consumer) PollFetches(ctx context.Context) kgo.Fetches { return c.PollRecords(ctx, 0) }
 
 // PollRecords waits until there are records or errors and returns at most
-// maxRecords records; all that are buffered if maxRecords <= 0, though not more
-// than about [BufferBytes] of them at once. With a nil context it does not
-// wait. Records of one partition come in offset order.
+// maxRecords records; if maxRecords <= 0 all that are buffered, but not more at
+// once than some 16 MB or [BufferBytes], whichever is less: the rest comes with
+// the next poll, and the first records need not wait until all are decoded.
+// With a nil context it does not wait. Records of one partition come in offset
+// order.
 //
 // The end of ctx and a closed consumer are told as in kgo: by a fetch with
 // topic "" and partition -1 whose error is ctx.Err() or kgo.ErrClientClosed.
@@ -128,9 +130,13 @@ func (h *handOut) next() *partition {
 	return p
 }
 
+// maxPollBytes is about how much one poll decodes at most, in bytes of records
+// in memory. Batches are decoded when a poll takes them.
+const maxPollBytes = 16 << 20
+
 // take collects what one poll returns.
 func (c *Consumer) take(maxRecords int) kgo.Fetches {
-	limit := takeLimit{records: maxRecords, bytes: c.cfg.bufferBytes}
+	limit := takeLimit{records: maxRecords, bytes: min(maxPollBytes, c.cfg.bufferBytes)}
 	var fetch kgo.Fetch
 	var again []*partition
 	taken := make(map[*partition]bool)

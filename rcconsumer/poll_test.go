@@ -362,3 +362,13 @@ func TestInjectedErrorsDoNotPileUp(t *testing.T) {
 		silent(t, c, 30*time.Second)
 	})
 }
+
+func TestPollDoesNotDecodeAllOfALargeBacklogAtOnce(t *testing.T) {
+	inWorld(t, 1, 1, func(t *testing.T, w *world) {
+		const large = 9 << 20
+		w.forge(0, batchtest.Data(0, 0).Size(large), batchtest.Data(1, 1).Size(large), batchtest.Data(2, 2).Size(large), batchtest.Data(3, 3).Size(large))
+		c := w.consumer(startAt(0), kgo.FetchMaxPartitionBytes(5*large))
+		require.Equal(t, []int64{0, 1}, offsets(poll(c, patience)))
+		require.Equal(t, []int64{2, 3}, offsets(poll(c, patience)))
+	})
+}
