@@ -67,3 +67,33 @@ func sampleCluster(ctx context.Context) (brokers []string, stop func()) {
 	}
 	return cluster.ListenAddrs(), cluster.Close
 }
+
+// Print records until the context ends, as a service would.
+func ExampleConsumer_PollFetches() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	brokers, stop := sampleCluster(ctx)
+	defer stop()
+
+	consumer, err := rcconsumer.New(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics("orders"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer consumer.Close()
+	for {
+		fetches := consumer.PollFetches(ctx)
+		if fetches.IsClientClosed() || ctx.Err() != nil {
+			return
+		}
+		fetches.EachError(func(topic string, partition int32, err error) { log.Print(topic, partition, err) })
+		fetches.EachRecord(func(r *kgo.Record) {
+			fmt.Printf("%d %s\n", r.Offset, r.Value)
+			if string(r.Value) == "shipped" {
+				cancel()
+			}
+		})
+	}
+	// Output:
+	// 0 paid
+	// 4 shipped
+}
