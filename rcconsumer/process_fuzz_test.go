@@ -63,7 +63,7 @@ func requirePass(t *testing.T, o rcconsumer.PassOptions, rp *kmsg.FetchResponseT
 	t.Helper()
 	w := readBoth(o, rp)
 	requireOwnRules(t, w)
-	requireAgreement(t, w, rp)
+	requireAgreement(t, w)
 	requireAliases(t, rp, w.ours.fp.Records)
 }
 
