@@ -31,7 +31,7 @@ func (n *Node) settings() map[string]string {
 		"offsets.topic.replication.factor": count,
 		// How long a broker waits for a controller that is stopped but not dead:
 		// half a minute by default, and producer IDs come from there.
-		"request.timeout.ms":                           "4000",
+		"request.timeout.ms":                           "10000",
 		"replica.selector.class":                       "org.apache.kafka.common.replica.RackAwareReplicaSelector",
 		"transaction.state.log.min.isr":                minISR,
 		"transaction.state.log.num.partitions":         count,
