@@ -51,11 +51,7 @@ func New(opts ...kgo.Opt) (*Consumer, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, theirs, err := split(opts)
-	if err != nil {
-		return nil, err
-	}
-	cl, err := kgo.NewClient(append(append(defaults(), theirs...), neutral()...)...)
+	cl, err := kgo.NewClient(append(append(defaults(), cfg.theirs...), neutral()...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ const DefaultBufferBytes = 128 << 20
 // config is everything the engine needs to know of the options, kgo's and ours.
 type config struct {
 	ours
+	theirs []kgo.Opt // the options that are kgo's
 
 	topics     []string // names, or patterns if regex
 	regex      bool
@@ -205,7 +206,7 @@ func readConfig(opts []kgo.Opt) (cfg config, err error) {
 	if err := construct(all); err != nil {
 		return cfg, err
 	}
-	cfg.ours = own
+	cfg.ours, cfg.theirs = own, theirs
 	cfg.kgoHooks = cfg.kgoHooks[1:] // without the probe
 	for _, h := range cfg.kgoHooks {
 		if isHook(h) {
