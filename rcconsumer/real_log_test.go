@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -49,24 +48,6 @@ func TestRealTransactionsSpanSegments(t *testing.T) {
 	}
 }
 
-// resets remembers where partitions were moved to.
-type resets struct {
-	mu   sync.Mutex
-	seen [][2]int64
-}
-
-func (r *resets) OnOffsetReset(_ string, _ int32, from, to int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.seen = append(r.seen, [2]int64{from, to})
-}
-
-func (r *resets) all() [][2]int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return append([][2]int64(nil), r.seen...)
-}
-
 func TestRealDeleteRecordsIntoAnAbortedRun(t *testing.T) {
 	t.Parallel() // KAFKA-8306: the log starts within a batch of a transaction that began before
 	l := newLedger(t, kafkatest.Real(t, kafkatest.Config{}), kafkatest.TopicConfig{})
@@ -79,7 +60,7 @@ func TestRealDeleteRecordsIntoAnAbortedRun(t *testing.T) {
 	l.c.DeleteRecords(t, l.topic, 0, logStart)
 
 	l.agree(t, 0, logStart, end)
-	var moved resets
+	var moved resetHook
 	c := newConsumer(t, l.c, from(l.topic, 0, at(0)), rcconsumer.WithHooks(&moved))
 	require.Equal(t, l.visible(0, false, logStart, end), newHarvest(c).untilNext(t, l.topic, 0, end))
 	require.Equal(t, [][2]int64{{0, logStart}}, moved.all())
@@ -97,7 +78,7 @@ func TestRealDeleteRecordsWhileReadingGoesOnAtTheLogStart(t *testing.T) {
 		w.whole(t, 0, abort, 2)
 	}
 	end := l.settle(t, 0)
-	var moved resets
+	var moved resetHook
 	c := newConsumer(t, l.c, from(l.topic, 0, at(0)), rcconsumer.WithHooks(&moved),
 		rcconsumer.BufferBytes(1), kgo.FetchMaxPartitionBytes(1))
 	h := newHarvest(c)

@@ -49,7 +49,7 @@ func TestRealRecreatedTopicIsReadFromItsStart(t *testing.T) {
 	createTopic(t, cluster, topic, 1)
 	before := ledgerOf(cluster, topic)
 	before.writer(t, "before", kafkatest.ProducerConfig{}).whole(t, 0, commit, 20)
-	var moved resets
+	var moved resetHook
 	c := newConsumer(t, cluster, kgo.ConsumeTopics(topic), kgo.MetadataMaxAge(500*time.Millisecond), rcconsumer.WithHooks(&moved))
 	h := newHarvest(c)
 	require.Equal(t, before.visible(0, false, 0, 20), h.untilNext(t, topic, 0, before.settle(t, 0)))
