@@ -186,7 +186,7 @@ func (w *writer) tryBatch(t *testing.T, partition int32, n int) (err error) {
 	}
 	values, b := w.next(n)
 	w.parts[partition] = true
-	kafkatest.Wait(t, "a batch to be taken", func(ctx context.Context) (string, bool) {
+	kafkatest.Within(t, 3*kafkatest.Limit, "a batch to be taken", func(ctx context.Context) (string, bool) {
 		var base int64
 		if base, err = w.p.TryProduce(ctx, w.l.topic, partition, b); err == nil {
 			w.l.note(partition, base, values)

@@ -161,7 +161,7 @@ func (p *Producer) send(ctx context.Context, tp topicPartition, raw []byte) (bas
 	}
 	req := kmsg.NewPtrProduceRequest()
 	req.Acks = -1
-	req.TimeoutMillis = int32(Limit.Milliseconds())
+	req.TimeoutMillis = int32(p.replication().Milliseconds())
 	if p.transactional() {
 		req.TransactionID = &p.config.TransactionalID
 	}
@@ -181,6 +181,16 @@ func (p *Producer) send(ctx context.Context, tp topicPartition, raw []byte) (bas
 		}
 	}
 	return 0, kerr.UnknownTopicOrPartition
+}
+
+// replication is how long a broker may wait for its replicas before it answers
+// REQUEST_TIMED_OUT. With a producer ID a batch can be sent again without being
+// written twice, so that a leader that lost its replicas need not be waited for.
+func (p *Producer) replication() time.Duration {
+	if p.id >= 0 {
+		return Limit / 6
+	}
+	return Limit
 }
 
 // Add makes a partition part of the transaction without writing to it. It gets

@@ -27,7 +27,13 @@ const pollInterval = 20 * time.Millisecond
 // says what it saw; the last state is in the failure message: "what: state".
 func Wait(t testing.TB, what string, condition func(context.Context) (state string, ok bool)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), Limit)
+	Within(t, Limit, what, condition)
+}
+
+// Within is [Wait] with another limit.
+func Within(t testing.TB, limit time.Duration, what string, condition func(context.Context) (state string, ok bool)) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	for {
 		state, ok := condition(ctx)
@@ -36,7 +42,7 @@ func Wait(t testing.TB, what string, condition func(context.Context) (state stri
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("waited %v for %s: %s", Limit, what, state)
+			t.Fatalf("waited %v for %s: %s", limit, what, state)
 		case <-time.After(pollInterval):
 		}
 	}
