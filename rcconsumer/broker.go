@@ -121,7 +121,7 @@ func (b *broker) run(ctx context.Context) {
 // brokers together leave room for what is buffered.
 func (b *broker) share() int64 {
 	brokers := int64(b.c.leading())
-	return min(int64(b.c.cfg.maxBytes), max(1, b.c.cfg.bufferBytes/(brokers+1)))
+	return min(int64(b.c.limits.answer.Load()), max(1, b.c.cfg.bufferBytes/(brokers+1)))
 }
 
 // wait is how long there is nothing to do, unless poked.
@@ -177,7 +177,7 @@ func (b *broker) fetch(ctx context.Context, pl *plan, reserved int64) {
 	}
 	sent := time.Now()
 	overdue := b.c.meta.watch(wait + time.Second) // the leader may have moved or died
-	resp, release, err := b.c.fetch(ctx, b.id, pl.request(&b.c.cfg, int32(reserved), wait))
+	resp, release, err := b.c.fetch(ctx, b.id, pl.request(&b.c.cfg, int32(reserved), b.c.limits.partition.Load(), wait))
 	overdue()
 	b.c.end()
 	l := newLease(b.c.budget, reserved)

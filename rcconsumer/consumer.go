@@ -22,6 +22,7 @@ type Consumer struct {
 
 	report *reporter
 	budget *budget
+	limits limits
 	pauses pauses
 	meta   *metadata
 	resets *resetter
@@ -29,6 +30,7 @@ type Consumer struct {
 	slots  chan struct{} // kgo.MaxConcurrentFetches; nil if not limited
 
 	mu      sync.Mutex
+	sub     subscription
 	parts   map[string]map[int32]*partition
 	brokers map[int32]*broker
 	closed  bool
@@ -67,6 +69,8 @@ func newConsumer(cfg config, cl *kgo.Client) *Consumer {
 		parts:   make(map[string]map[int32]*partition),
 		brokers: make(map[int32]*broker),
 	}
+	c.limits.set(cfg.maxBytes, cfg.maxPartBytes)
+	c.sub = newSubscription(&c.cfg)
 	c.ctx, c.cancel = context.WithCancel(cl.Context())
 	c.report = newReporter(&c.cfg)
 	c.budget = newBudget(cfg.bufferBytes, c.pokeBrokers)
@@ -171,6 +175,10 @@ func (c *Consumer) allPartitions() []*partition {
 func (c *Consumer) ensure(topic string, id int32, start offsetSpec) *partition {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.ensureLocked(topic, id, start)
+}
+
+func (c *Consumer) ensureLocked(topic string, id int32, start offsetSpec) *partition {
 	p := c.parts[topic][id]
 	if p == nil {
 		p = newPartition(c, topic, id, start)
@@ -189,22 +197,11 @@ func (c *Consumer) readTopics() []string {
 	return slices.Collect(maps.Keys(c.parts))
 }
 
-// forget ends the reading of a topic.
-func (c *Consumer) forget(topic string) {
+// partitionsOf returns the partitions of a topic that are being read.
+func (c *Consumer) partitionsOf(topic string) []*partition {
 	c.mu.Lock()
-	gone := c.parts[topic]
-	delete(c.parts, topic)
-	c.mu.Unlock()
-	for _, p := range gone {
-		p.mu.Lock()
-		p.dropLocked()
-		p.restLocked()
-		leader := p.leader
-		p.mu.Unlock()
-		if b := c.broker(leader); b != nil {
-			b.remove(p)
-		}
-	}
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Values(c.parts[topic]))
 }
 
 // place puts a partition with its leader, which starts to fetch it.
@@ -237,9 +234,12 @@ func (c *Consumer) place(p *partition) {
 		c.resets.poke()
 	}
 	p.mu.Lock()
-	movedOn := p.leader != leader
+	movedOn, gone := p.leader != leader, p.gone
 	p.mu.Unlock()
-	if movedOn { // metadata and a hint at once: the newest has the last word
+	switch {
+	case gone: // released meanwhile, perhaps before it was added here
+		c.takeFromBrokers(p)
+	case movedOn: // metadata and a hint at once: the newest has the last word
 		c.place(p)
 	}
 }

@@ -2,7 +2,6 @@ package rcconsumer
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -10,66 +9,48 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// subscribed returns the topics to ask for, or that all are wanted.
-func (c *Consumer) subscribed() (named []string, all bool) {
-	if c.cfg.regex {
-		return nil, len(c.cfg.include) > 0
-	}
-	named = slices.Collect(maps.Keys(c.cfg.partitions))
-	named = append(named, c.cfg.topics...)
-	slices.Sort(named)
-	return slices.Compact(named), false
-}
-
-// starts returns the partitions of a topic that are to be read, and where they
-// start, given that the topic has count partitions.
-func (c *Consumer) starts(topic string, count int) map[int32]offsetSpec {
-	starts := make(map[int32]offsetSpec)
-	for id, o := range c.cfg.partitions[topic] {
-		starts[id] = specOf(o)
-	}
-	if c.cfg.regex || slices.Contains(c.cfg.topics, topic) {
-		for id := range int32(count) {
-			starts[id] = c.cfg.start
-		}
-	}
-	return starts
-}
-
-// adopt takes over what metadata says of one topic: its ID, new partitions,
+// adopt takes over what metadata says of one topic: new partitions, its ID,
 // leaders. It reports whether all partitions that are to be read have one.
 func (m *metadata) adopt(topic string, t *kmsg.MetadataResponseTopic) (complete bool) {
-	c := m.c
-	leaders := make(map[int32]*kmsg.MetadataResponseTopicPartition, len(t.Partitions))
+	metas := make(map[int32]*kmsg.MetadataResponseTopicPartition, len(t.Partitions))
 	for i := range t.Partitions {
-		leaders[t.Partitions[i].Partition] = &t.Partitions[i]
+		metas[t.Partitions[i].Partition] = &t.Partitions[i]
 	}
 	complete = true
-	for id, spec := range c.starts(topic, len(t.Partitions)) {
-		k := key{topic: topic, partition: id}
-		meta := leaders[id]
-		if meta == nil { // named by the caller, not there yet
-			m.failed(k, kerr.UnknownTopicOrPartition)
+	for _, id := range m.c.startSubscribed(topic, metas) { // named by the caller, not there yet
+		m.failed(key{topic: topic, partition: id}, kerr.UnknownTopicOrPartition)
+		complete = false
+	}
+	for _, p := range m.c.partitionsOf(topic) {
+		if !m.lead(p, t.TopicID, metas[p.id]) {
 			complete = false
-			continue
 		}
-		if err := leaderError(meta); err != nil {
-			m.failed(k, err)
-		} else {
-			delete(m.told, k)
-		}
-		p := c.ensure(topic, id, spec)
-		if !c.identify(p, t.TopicID) {
-			complete = false
-			continue
-		}
-		moved, behind := p.leads(meta.Leader, meta.LeaderEpoch)
-		if moved {
-			c.place(p)
-		}
-		complete = complete && meta.Leader >= 0 && !behind
 	}
 	return complete
+}
+
+// lead takes over what metadata says of one partition that is read, and reports
+// whether it has a leader. A partition that is not mentioned is read on: one
+// answer without it proves nothing.
+func (m *metadata) lead(p *partition, topicID [16]byte, meta *kmsg.MetadataResponseTopicPartition) (complete bool) {
+	k := key{topic: p.topic, partition: p.id}
+	if meta == nil {
+		m.failed(k, kerr.UnknownTopicOrPartition)
+		return false
+	}
+	if err := leaderError(meta); err != nil {
+		m.failed(k, err)
+	} else {
+		delete(m.told, k)
+	}
+	if !m.c.identify(p, topicID) {
+		return false
+	}
+	moved, behind := p.leads(meta.Leader, meta.LeaderEpoch)
+	if moved {
+		m.c.place(p)
+	}
+	return meta.Leader >= 0 && !behind
 }
 
 // leaderError is why a partition has no leader, nil if it has one.
@@ -95,7 +76,7 @@ func (c *Consumer) identify(p *partition, id [16]byte) (current bool) {
 	p.mu.Lock()
 	old := p.topicID
 	switch {
-	case old == id, id == [16]byte{}:
+	case p.gone, old == id, id == [16]byte{}:
 		p.mu.Unlock()
 		return true
 	case slices.Contains(p.retired, id):
@@ -146,7 +127,7 @@ func (p *partition) beginAnewLocked(n *notices) {
 // setLeaderLocked adopts what metadata or a broker's hint says, if it is not
 // older than what is known, and reports whether anything changed.
 func (p *partition) setLeaderLocked(leader, epoch int32) bool {
-	if epoch >= 0 && epoch < p.leaderEpoch || leader == p.leader && epoch == p.leaderEpoch {
+	if p.gone || epoch >= 0 && epoch < p.leaderEpoch || leader == p.leader && epoch == p.leaderEpoch {
 		return false
 	}
 	if leader < 0 {

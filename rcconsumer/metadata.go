@@ -18,7 +18,7 @@ type metadata struct {
 
 	// Of the goroutine alone:
 	failures int
-	told     map[key]string       // last error told; by topic and partition, by neither for the request itself
+	told     map[key]toldError    // last error told; by topic and partition, by neither for the request itself
 	missing  map[string]time.Time // since when topics that are read are missing
 }
 
@@ -30,7 +30,7 @@ const refreshEvery = 100 * time.Millisecond
 const metadataPatience = 2 * time.Second
 
 func newMetadata(c *Consumer) *metadata {
-	return &metadata{c: c, wake: make(chan struct{}, 1), told: make(map[key]string), missing: make(map[string]time.Time)}
+	return &metadata{c: c, wake: make(chan struct{}, 1), told: make(map[key]toldError), missing: make(map[string]time.Time)}
 }
 
 // refresh asks for metadata soon.
@@ -120,11 +120,18 @@ func (m *metadata) request(ctx context.Context, named []string, all bool) (*kmsg
 	return req.RequestWith(ctx, m.c.cl)
 }
 
+// toldError is an error that was told, and the change that had named its topic
+// by then: who subscribes anew must hear of it again.
+type toldError struct {
+	text    string
+	namedAt uint64
+}
+
 // tell reports an error once per change. An error that stays is not told again,
 // since it is asked for every few seconds.
 func (m *metadata) tell(k key, err error) (changed bool) {
-	if text := err.Error(); m.told[k] != text {
-		m.told[k] = text
+	if now := (toldError{err.Error(), m.c.namedAt(k.topic)}); m.told[k] != now {
+		m.told[k] = now
 		m.c.report.fetchError(k.topic, k.partition, err)
 		return true
 	}
@@ -188,7 +195,7 @@ func (m *metadata) forgetMissing(seen map[string]bool) {
 		} else if now.Sub(since) >= m.c.cfg.missingAfter {
 			delete(m.missing, topic)
 			m.c.report.log(kgo.LogLevelWarn, "a topic is gone and no longer read", "topic", topic, "missing_for", now.Sub(since))
-			m.c.forget(topic)
+			m.c.releaseTopic(topic)
 		}
 	}
 }

@@ -32,6 +32,8 @@ type partition struct {
 	// a seek, a reset, a new leader, a pause, an end of the assignment.
 	gen uint64
 
+	gone bool // no longer read; nothing changes any more
+
 	phase phase
 	want  want // how to find the fetch offset, while awaiting
 
@@ -82,6 +84,9 @@ func (p *partition) beginLocked(spec offsetSpec) {
 
 // seekLocked makes at the next offset to fetch and to hand out.
 func (p *partition) seekLocked(at int64, epoch int32) {
+	if p.gone {
+		return
+	}
 	p.dropLocked()
 	p.phase = fetching
 	p.fetchOffset = at
@@ -94,6 +99,9 @@ func (p *partition) seekLocked(at int64, epoch int32) {
 
 // awaitLocked stops fetching until the offset has been found.
 func (p *partition) awaitLocked(w want) {
+	if p.gone {
+		return
+	}
 	p.dropLocked()
 	p.phase = awaiting
 	p.want = w

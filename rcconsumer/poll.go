@@ -96,6 +96,17 @@ func (c *Consumer) PollRecords(ctx context.Context, maxRecords int) kgo.Fetches 
 	}
 }
 
+// forget ends that polls look at a partition, and drops errors of it.
+func (h *handOut) forget(p *partition) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ready = slices.DeleteFunc(h.ready, func(q *partition) bool { return q == p })
+	h.injected = slices.DeleteFunc(h.injected, func(f kgo.Fetch) bool {
+		ts := f.Topics
+		return len(ts) == 1 && ts[0].Topic == p.topic && len(ts[0].Partitions) == 1 && ts[0].Partitions[0].Partition == p.id
+	})
+}
+
 func (h *handOut) wait() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -70,7 +70,7 @@ func (p *partition) keepJumpLocked(i int) {
 // roomLocked reports whether more may be fetched for the partition: one answer
 // is handed out while the next one arrives.
 func (p *partition) roomLocked() bool {
-	return len(p.queue) < 2 || p.queued < int(p.c.cfg.maxPartBytes)
+	return len(p.queue) < 2 || p.queued < int(p.c.limits.partition.Load())
 }
 
 // appendLocked queues what an answer brought and moves Next as far as nothing

@@ -75,8 +75,9 @@ func (namedFetch) MaxVersion() int16     { return maxVersionWithoutIDs }
 func (f namedFetch) Timeout() int32      { return f.MaxWaitMillis } // kgo adds it to its read timeout
 func (f namedFetch) SetTimeout(ms int32) { f.MaxWaitMillis = ms }
 
-// request writes the plan as a Fetch for at most maxBytes.
-func (pl *plan) request(cfg *config, maxBytes int32, wait time.Duration) kmsg.Request {
+// request writes the plan as a Fetch for at most maxBytes, and for at most
+// maxPartBytes of each partition.
+func (pl *plan) request(cfg *config, maxBytes, maxPartBytes int32, wait time.Duration) kmsg.Request {
 	req := kmsg.NewPtrFetchRequest()
 	req.MaxWaitMillis = int32(wait.Milliseconds())
 	req.MinBytes = cfg.minBytes
@@ -100,7 +101,7 @@ func (pl *plan) request(cfg *config, maxBytes int32, wait time.Duration) kmsg.Re
 		p.Partition = w.p.id
 		p.CurrentLeaderEpoch = w.epoch
 		p.FetchOffset = w.offset
-		p.PartitionMaxBytes = min(cfg.maxPartBytes, maxBytes)
+		p.PartitionMaxBytes = min(maxPartBytes, maxBytes)
 		req.Topics[i].Partitions = append(req.Topics[i].Partitions, p)
 	}
 	if !haveIDs {
