@@ -206,7 +206,7 @@ func (w *writer) abandon(t *testing.T, id string) {
 	w.l.mu.Lock()
 	w.l.void[fmt.Sprintf("%s/%d", w.name, w.txn)] = true
 	w.l.mu.Unlock()
-	w.p = w.l.c.Producer(t, kafkatest.ProducerConfig{TransactionalID: id})
+	w.p = w.l.c.Producer(t, kafkatest.ProducerConfig{TransactionalID: id, Timeout: 5 * kafkatest.Limit})
 	w.ended()
 }
 

@@ -39,7 +39,11 @@ func (d *load) run(t *testing.T, seed uint64, transactional, plainOnes int) {
 	d.stopped = make(chan struct{})
 	for i := range transactional {
 		id := kafkatest.Name(t)
-		w := d.l.writer(t, fmt.Sprintf("t%d", i), kafkatest.ProducerConfig{TransactionalID: id})
+		config := kafkatest.ProducerConfig{TransactionalID: id}
+		if d.disturbed {
+			config.Timeout = 5 * kafkatest.Limit // a batch may wait for minutes; that must not abort what is to be committed
+		}
+		w := d.l.writer(t, fmt.Sprintf("t%d", i), config)
 		d.spawn(func(r *rand.Rand) { d.transaction(t, r, w, id) }, rand.New(rand.NewPCG(seed, uint64(i))))
 	}
 	for i := range plainOnes {
