@@ -18,8 +18,10 @@ type Consumer struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	aside  sync.WaitGroup // of short goroutines that call hooks
+	last   sync.WaitGroup // of goroutines that end with the client underneath
 	close  sync.Once
 
+	group  *group // nil without one
 	report *reporter
 	budget *budget
 	limits limits
@@ -53,25 +55,24 @@ func New(opts ...kgo.Opt) (*Consumer, error) {
 	if err != nil {
 		return nil, err
 	}
-	cl, err := kgo.NewClient(append(append(defaults(), cfg.theirs...), neutral()...)...)
+	c := newConsumer(cfg)
+	cl, err := kgo.NewClient(append(append(defaults(), cfg.theirs...), c.neutral()...)...)
 	if err != nil {
 		return nil, err
 	}
-	c := newConsumer(cfg, cl)
-	c.start()
+	c.start(cl)
 	return c, nil
 }
 
-func newConsumer(cfg config, cl *kgo.Client) *Consumer {
+func newConsumer(cfg config) *Consumer {
 	c := &Consumer{
 		cfg:     cfg,
-		cl:      cl,
 		parts:   make(map[string]map[int32]*partition),
 		brokers: make(map[int32]*broker),
 	}
 	c.limits.set(cfg.maxBytes, cfg.maxPartBytes)
 	c.sub = newSubscription(&c.cfg)
-	c.ctx, c.cancel = context.WithCancel(cl.Context())
+	c.group = newGroup(c)
 	c.report = newReporter(&c.cfg)
 	c.budget = newBudget(cfg.bufferBytes, c.pokeBrokers)
 	c.meta = newMetadata(c)
@@ -84,9 +85,15 @@ func newConsumer(cfg config, cl *kgo.Client) *Consumer {
 	return c
 }
 
-func (c *Consumer) start() {
+func (c *Consumer) start(cl *kgo.Client) {
+	c.cl = cl
+	c.ctx, c.cancel = context.WithCancel(cl.Context())
 	c.spawn(c.meta.run)
 	c.spawn(c.resets.run)
+	if c.group != nil {
+		c.spawn(c.group.commits.run)
+		close(c.group.ready)
+	}
 }
 
 // spawn runs fn until Close, which waits for it.
@@ -113,6 +120,9 @@ func (c *Consumer) Close() {
 		c.mu.Lock()
 		c.closed = true
 		c.mu.Unlock()
+		if c.group != nil {
+			c.group.close()
+		}
 		c.cancel()
 		c.wg.Wait()
 		for _, p := range c.allPartitions() {
@@ -123,15 +133,15 @@ func (c *Consumer) Close() {
 		}
 		c.aside.Wait()
 		c.cl.Close()
+		c.last.Wait()
 	})
 }
 
-// CloseAllowingRebalance is Close; it is here for callers of kgo's method.
-func (c *Consumer) CloseAllowingRebalance() { c.Close() }
-
-// AllowRebalance does nothing without a group; it is here for callers of kgo's
-// method.
-func (c *Consumer) AllowRebalance() {}
+// CloseAllowingRebalance is AllowRebalance and Close.
+func (c *Consumer) CloseAllowingRebalance() {
+	c.AllowRebalance()
+	c.Close()
+}
 
 // begin waits for a slot of kgo.MaxConcurrentFetches.
 func (c *Consumer) begin(ctx context.Context) bool {

@@ -67,6 +67,7 @@ func (p *partition) takeRecordsLocked(dst []*kgo.Record, limit *takeLimit, maxRe
 	if maxRecords > 0 {
 		n = min(n, limit.records)
 	}
+	p.progress.take(p.nextLocked())
 	records := d.records[:n:n]
 	d.records = d.records[n:]
 	limit.records -= n

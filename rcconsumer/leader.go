@@ -87,6 +87,11 @@ func (c *Consumer) identify(p *partition, id [16]byte) (current bool) {
 		p.mu.Unlock()
 		return true
 	}
+	if c.group != nil {
+		p.mu.Unlock()
+		c.group.renew(p.topic, old)
+		return true
+	}
 	p.topicID = id
 	p.retired = append(p.retired, old)
 	p.retired = p.retired[max(0, len(p.retired)-maxRetired):]

@@ -29,6 +29,14 @@ type config struct {
 	partitions map[string]map[int32]kgo.Offset
 	start      offsetSpec
 	reset      offsetSpec
+	startAsSet kgo.Offset // start as the user wrote it
+
+	group            string // "": no group
+	commitMode       commitMode
+	commitInterval   time.Duration
+	blockOnPoll      bool
+	rebalanceTimeout time.Duration
+	adjust           adjustFunc // nil if not set
 
 	readUncommitted bool
 	keepControl     bool
@@ -55,12 +63,17 @@ type config struct {
 
 // ours are the values of this package's own options.
 type ours struct {
-	bufferBytes      int64
-	returnOnProgress bool
-	hooks            []Hook
-	slog             *slog.Logger
-	anomalyPolicy    AnomalyPolicy
+	bufferBytes       int64
+	returnOnProgress  bool
+	hooks             []Hook
+	slog              *slog.Logger
+	anomalyPolicy     AnomalyPolicy
+	commitRecordsOnly bool
+	callbacks
 }
+
+// adjustFunc is what kgo.AdjustFetchOffsetsFn takes.
+type adjustFunc = func(context.Context, map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error)
 
 // option is one of ours: to kgo it is an option that changes nothing, so users
 // keep all options in one slice.
@@ -156,12 +169,17 @@ func OnAnomalyDo(p AnomalyPolicy) kgo.Opt {
 func split(opts []kgo.Opt) (o ours, theirs []kgo.Opt, err error) {
 	o.bufferBytes = DefaultBufferBytes
 	for _, opt := range opts {
-		our, ok := opt.(option)
-		if !ok {
+		var apply func(*ours) error
+		switch our := opt.(type) {
+		case option:
+			apply = our.apply
+		case groupOption:
+			apply = our.apply
+		default:
 			theirs = append(theirs, opt)
 			continue
 		}
-		if err := our.apply(&o); err != nil {
+		if err := apply(&o); err != nil {
 			return o, nil, err
 		}
 	}
@@ -176,8 +194,12 @@ func defaults() []kgo.Opt {
 	}
 }
 
-// neutral is put behind the user's options: kgo itself must not consume.
-func neutral() []kgo.Opt {
+// neutral is put behind the user's options: kgo itself must not consume. Of a
+// group it keeps the membership.
+func (c *Consumer) neutral() []kgo.Opt {
+	if c.group != nil {
+		return c.group.options()
+	}
 	return []kgo.Opt{kgo.ConsumeTopics(), kgo.ConsumePartitions(nil)}
 }
 
@@ -234,35 +256,42 @@ func construct(opts []kgo.Opt) (err error) {
 
 func configOf(cl *kgo.Client) config {
 	c := config{
-		topics:          value[[]string](cl, kgo.ConsumeTopics),
-		regex:           value[bool](cl, kgo.ConsumeRegex),
-		excluded:        value[[]string](cl, kgo.ConsumeExcludeTopics),
-		partitions:      value[map[string]map[int32]kgo.Offset](cl, kgo.ConsumePartitions),
-		start:           specOf(value[kgo.Offset](cl, kgo.ConsumeStartOffset)),
-		reset:           specOf(value[kgo.Offset](cl, kgo.ConsumeResetOffset)),
-		readUncommitted: value[int8](cl, kgo.FetchIsolationLevel) == 0,
-		keepControl:     value[bool](cl, kgo.KeepControlRecords),
-		keepRetryable:   value[bool](cl, kgo.KeepRetryableFetchErrors),
-		skipCRC:         value[bool](cl, kgo.DisableFetchCRCValidation),
-		maxWait:         value[time.Duration](cl, kgo.FetchMaxWait),
-		minBytes:        value[int32](cl, kgo.FetchMinBytes),
-		maxBytes:        value[int32](cl, kgo.FetchMaxBytes),
-		maxPartBytes:    value[int32](cl, kgo.FetchMaxPartitionBytes),
-		maxConcurrent:   value[int](cl, kgo.MaxConcurrentFetches),
-		maxDecompressed: value[int](cl, kgo.MaxDecompressBatchBytes),
-		pools:           value[[]kgo.Pool](cl, kgo.WithPools),
-		kgoHooks:        value[[]kgo.Hook](cl, kgo.WithHooks),
-		metadataMaxAge:  value[time.Duration](cl, kgo.MetadataMaxAge),
-		missingAfter:    value[time.Duration](cl, kgo.ConsiderMissingTopicDeletedAfter),
-		autoCreate:      value[bool](cl, kgo.AllowAutoTopicCreation),
-		backoff:         value[func(int) time.Duration](cl, kgo.RetryBackoffFn),
-		requestTimeout:  value[time.Duration](cl, kgo.RequestTimeoutOverhead),
-		logger:          value[kgo.Logger](cl, kgo.WithLogger),
+		topics:           value[[]string](cl, kgo.ConsumeTopics),
+		regex:            value[bool](cl, kgo.ConsumeRegex),
+		excluded:         value[[]string](cl, kgo.ConsumeExcludeTopics),
+		partitions:       value[map[string]map[int32]kgo.Offset](cl, kgo.ConsumePartitions),
+		start:            specOf(value[kgo.Offset](cl, kgo.ConsumeStartOffset)),
+		startAsSet:       value[kgo.Offset](cl, kgo.ConsumeStartOffset),
+		group:            value[string](cl, kgo.ConsumerGroup),
+		commitMode:       commitModeOf(cl),
+		commitInterval:   value[time.Duration](cl, kgo.AutoCommitInterval),
+		blockOnPoll:      value[bool](cl, kgo.BlockRebalanceOnPoll),
+		rebalanceTimeout: value[time.Duration](cl, kgo.RebalanceTimeout),
+		adjust:           value[adjustFunc](cl, kgo.AdjustFetchOffsetsFn),
+		reset:            specOf(value[kgo.Offset](cl, kgo.ConsumeResetOffset)),
+		readUncommitted:  value[int8](cl, kgo.FetchIsolationLevel) == 0,
+		keepControl:      value[bool](cl, kgo.KeepControlRecords),
+		keepRetryable:    value[bool](cl, kgo.KeepRetryableFetchErrors),
+		skipCRC:          value[bool](cl, kgo.DisableFetchCRCValidation),
+		maxWait:          value[time.Duration](cl, kgo.FetchMaxWait),
+		minBytes:         value[int32](cl, kgo.FetchMinBytes),
+		maxBytes:         value[int32](cl, kgo.FetchMaxBytes),
+		maxPartBytes:     value[int32](cl, kgo.FetchMaxPartitionBytes),
+		maxConcurrent:    value[int](cl, kgo.MaxConcurrentFetches),
+		maxDecompressed:  value[int](cl, kgo.MaxDecompressBatchBytes),
+		pools:            value[[]kgo.Pool](cl, kgo.WithPools),
+		kgoHooks:         value[[]kgo.Hook](cl, kgo.WithHooks),
+		metadataMaxAge:   value[time.Duration](cl, kgo.MetadataMaxAge),
+		missingAfter:     value[time.Duration](cl, kgo.ConsiderMissingTopicDeletedAfter),
+		autoCreate:       value[bool](cl, kgo.AllowAutoTopicCreation),
+		backoff:          value[func(int) time.Duration](cl, kgo.RetryBackoffFn),
+		requestTimeout:   value[time.Duration](cl, kgo.RequestTimeoutOverhead),
+		logger:           value[kgo.Logger](cl, kgo.WithLogger),
 	}
 	if d := value[kgo.Decompressor](cl, kgo.WithDecompressor); d != nil && reflect.TypeOf(d) != reflect.TypeOf(kgo.DefaultDecompressor()) {
 		c.decompressor = d
 	}
-	c.refused = refusedOptions(cl)
+	c.refused = append(refusedOptions(cl), refusedCallbacks(cl)...)
 	return c
 }
 

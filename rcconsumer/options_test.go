@@ -16,12 +16,29 @@ import (
 	"example.com/readcommitted/rcconsumer"
 )
 
+// group are the options of a group's member.
+func group(opts ...kgo.Opt) []kgo.Opt {
+	return append([]kgo.Opt{kgo.ConsumerGroup("g"), kgo.ConsumeTopics("x")}, opts...)
+}
+
 func TestNewRefusesWhatItCannotHonourByName(t *testing.T) {
 	tests := []struct {
 		name string
 		opts []kgo.Opt
 	}{
-		{"ConsumerGroup", []kgo.Opt{kgo.ConsumerGroup("g"), kgo.ConsumeTopics("x")}},
+		{"rcconsumer.OnPartitionsAssigned", group(kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) {}))},
+		{"rcconsumer.OnPartitionsRevoked", group(kgo.OnPartitionsRevoked(func(context.Context, *kgo.Client, map[string][]int32) {}))},
+		{"rcconsumer.OnPartitionsLost", group(kgo.OnPartitionsLost(func(context.Context, *kgo.Client, map[string][]int32) {}))},
+		{"rcconsumer.OnPartitionsCallbackBlocked", group(kgo.OnPartitionsCallbackBlocked(func(context.Context, *kgo.Client) {}))},
+		{"rcconsumer.OnOffsetsFetched", group(kgo.OnOffsetsFetched(func(context.Context, *kgo.Client, *kmsg.OffsetFetchResponse) error { return nil }))},
+		{"rcconsumer.AutoCommitCallback", group(kgo.AutoCommitCallback(
+			func(*kgo.Client, *kmsg.OffsetCommitRequest, *kmsg.OffsetCommitResponse, error) {}))},
+		{"group callback", []kgo.Opt{rcconsumer.OnPartitionsLost(func(context.Context, *rcconsumer.Consumer, map[string][]int32) {})}},
+		{"autocommit", []kgo.Opt{rcconsumer.AutoCommitCallback(
+			func(*rcconsumer.Consumer, *kmsg.OffsetCommitRequest, *kmsg.OffsetCommitResponse, error) {})}},
+		{"autocommit", []kgo.Opt{kgo.AutoCommitMarks()}},
+		{"marked autocommitting", group(kgo.AutoCommitMarks(), kgo.DisableAutoCommit())},
+		{"direct-partition", group(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"y": {0: kgo.NewOffset()}}))},
 		{"ShareGroup", []kgo.Opt{kgo.ShareGroup("g"), kgo.ConsumeTopics("x")}},
 		{"Rack", []kgo.Opt{kgo.Rack("r")}},
 		{"ConsumePreferringLagFn", []kgo.Opt{kgo.ConsumePreferringLagFn(kgo.PreferLagAt(1))}},
@@ -43,9 +60,9 @@ func TestNewRefusesWhatItCannotHonourByName(t *testing.T) {
 			require.Nil(t, c)
 		})
 	}
-	_, err := rcconsumer.New(kgo.ConsumerGroup("g"), kgo.Rack("r"))
-	require.ErrorContains(t, err, "ConsumerGroup")
-	require.ErrorContains(t, err, "Rack", "all are named at once")
+	_, err := rcconsumer.New(kgo.MaxConcurrentFetches(0), kgo.ConsumePreferringLagFn(kgo.PreferLagAt(1)))
+	require.ErrorContains(t, err, "MaxConcurrentFetches")
+	require.ErrorContains(t, err, "ConsumePreferringLagFn", "all are named at once")
 }
 
 func TestOptionsOfOursChangeNothingForKgo(t *testing.T) {
@@ -55,6 +72,7 @@ func TestOptionsOfOursChangeNothingForKgo(t *testing.T) {
 		ours := w.client(
 			rcconsumer.BufferBytes(1), rcconsumer.ReturnOnProgress(), rcconsumer.WithHooks(&resetHook{}),
 			rcconsumer.WithSlog(slog.New(slog.DiscardHandler)), rcconsumer.OnAnomalyDo(rcconsumer.AnomalyFail),
+			rcconsumer.CommitThroughMarkers(false), rcconsumer.OnPartitionsLost(func(context.Context, *rcconsumer.Consumer, map[string][]int32) {}),
 		)
 		for _, opt := range []any{kgo.WithHooks, kgo.FetchMaxWait, kgo.FetchIsolationLevel, kgo.ConsumeTopics, kgo.FetchMaxBytes} {
 			require.Equal(t, plain.OptValue(opt), ours.OptValue(opt))

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"example.com/readcommitted/internal/pass"
 )
 
@@ -11,7 +13,8 @@ import (
 type phase uint8
 
 const (
-	awaiting phase = iota // the offset to fetch from is not known yet
+	assigned phase = iota // by a group, whose committed offset is not known yet
+	awaiting              // the offset to fetch from is not known yet
 	fetching              // fetchOffset is valid
 	resting               // an error was handed out that only SetOffsets ends
 )
@@ -59,6 +62,12 @@ type partition struct {
 	stats     PartitionStats
 	audit     pass.Audit
 	lastTime  time.Time // timestamp of the last record handed out since the last seek
+
+	// Of a group's partition:
+	progress progress
+	sought   *kgo.EpochOffset // where SetOffsets moved it while assigned
+	leaving  bool             // nothing more is handed out
+	lost     bool             // nothing more is committed
 }
 
 func newPartition(c *Consumer, topic string, id int32, start offsetSpec) *partition {
@@ -67,6 +76,7 @@ func newPartition(c *Consumer, topic string, id int32, start offsetSpec) *partit
 		Next: -1, NextEpoch: -1, LogStartOffset: -1, LastStableOffset: -1, HighWatermark: -1, Committed: -1,
 		readUncommitted: c.cfg.readUncommitted,
 	}
+	p.progress = newProgress(noOffset)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.beginLocked(start)
@@ -75,6 +85,10 @@ func newPartition(c *Consumer, topic string, id int32, start offsetSpec) *partit
 
 // beginLocked starts to read at the place spec names.
 func (p *partition) beginLocked(spec offsetSpec) {
+	if spec.at == atAssigned {
+		p.phase = assigned
+		return
+	}
 	if at, ok := spec.exact(); ok {
 		p.seekLocked(at, spec.epoch)
 		return
@@ -95,6 +109,10 @@ func (p *partition) seekLocked(at int64, epoch int32) {
 	p.lastTime = time.Time{}
 	p.trouble, p.probe, p.quiet = trouble{}, probing{}, 0
 	p.parked = time.Time{}
+	p.progress.begin(kgo.EpochOffset{Epoch: p.pos.NextEpoch, Offset: at})
+	if p.leaving {
+		p.restLocked()
+	}
 }
 
 // awaitLocked stops fetching until the offset has been found.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -15,6 +16,7 @@ type handOut struct {
 	ready    []*partition
 	injected []kgo.Fetch
 	moved    bool          // a position moved since the last poll that cared
+	taken    []*partition  // by the latest poll, of a group's
 	changed  chan struct{} // closed when any of the above changes
 }
 
@@ -73,6 +75,7 @@ func (c *Consumer) PollFetches(ctx context.Context) kgo.Fetches { return c.PollR
 // that returns no record of that partition.
 func (c *Consumer) PollRecords(ctx context.Context, maxRecords int) kgo.Fetches {
 	c.report.pollStart(ctx)
+	c.polled()
 	if ctx != nil && ctx.Err() != nil {
 		return kgo.NewErrFetch(ctx.Err())
 	}
@@ -81,19 +84,76 @@ func (c *Consumer) PollRecords(ctx context.Context, maxRecords int) kgo.Fetches 
 		if c.ctx.Err() != nil {
 			return kgo.NewErrFetch(kgo.ErrClientClosed)
 		}
-		fetches := c.take(maxRecords)
+		if errs := c.groupErrors(); len(errs) > 0 {
+			return errs
+		}
+		fetches := c.takeAllowed(maxRecords)
 		moved := c.out.takeMoved() // whatever is returned, the caller sees positions as they are by then
 		if len(fetches) > 0 || ctx == nil || moved && c.cfg.returnOnProgress {
 			return fetches
 		}
 		select {
 		case <-changed:
+		case <-c.drainSoon():
 		case <-ctx.Done():
 			return kgo.NewErrFetch(ctx.Err())
 		case <-c.ctx.Done():
 			return kgo.NewErrFetch(kgo.ErrClientClosed)
 		}
 	}
+}
+
+// polled notes that a poll has begun: what the one before it returned counts as
+// worked on.
+func (c *Consumer) polled() {
+	if c.group == nil {
+		return
+	}
+	c.out.mu.Lock()
+	taken := c.out.taken
+	c.out.taken = nil
+	c.out.mu.Unlock()
+	for _, p := range taken {
+		p.mu.Lock()
+		p.progress.polled()
+		p.mu.Unlock()
+	}
+}
+
+// groupErrors are what kgo has to tell of the group.
+func (c *Consumer) groupErrors() kgo.Fetches {
+	if c.group == nil {
+		return nil
+	}
+	return c.group.gate.drain()
+}
+
+// drainSoon fires when it is time for groupErrors again; never without a group.
+func (c *Consumer) drainSoon() <-chan time.Time {
+	if c.group == nil {
+		return nil
+	}
+	return time.After(drainEvery)
+}
+
+// takeAllowed takes what is buffered while no rebalance runs.
+func (c *Consumer) takeAllowed(maxRecords int) kgo.Fetches {
+	if c.group == nil {
+		return c.take(maxRecords)
+	}
+	if c.out.empty() {
+		return nil
+	}
+	c.group.gate.enter()
+	fetches := c.take(maxRecords)
+	c.group.gate.leave(!fetches.Empty())
+	return fetches
+}
+
+func (h *handOut) empty() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.ready) == 0 && len(h.injected) == 0
 }
 
 // forget ends that polls look at a partition, and drops errors of it.
@@ -168,6 +228,9 @@ func (c *Consumer) take(maxRecords int) kgo.Fetches {
 		if len(fp.Records) > 0 || fp.Err != nil {
 			addPartition(&fetch, p.topic, topicID, fp)
 		}
+		if len(fp.Records) > 0 && c.group != nil {
+			c.out.tookFrom(p)
+		}
 	}
 	for _, p := range again {
 		c.offer(p, true, false)
@@ -177,6 +240,13 @@ func (c *Consumer) take(maxRecords int) kgo.Fetches {
 		fetches = append(kgo.Fetches{fetch}, fetches...)
 	}
 	return fetches
+}
+
+// tookFrom notes that a poll returns records of a group's partition.
+func (h *handOut) tookFrom(p *partition) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.taken = append(h.taken, p)
 }
 
 func addPartition(fetch *kgo.Fetch, topic string, id [16]byte, fp kgo.FetchPartition) {

@@ -98,9 +98,19 @@ func (c *Consumer) SetOffsets(offsets map[string]map[int32]kgo.EpochOffset) {
 				continue
 			}
 			p.mu.Lock()
-			p.seekLocked(eo.Offset, eo.Epoch)
+			p.soughtLocked(eo)
 			p.mu.Unlock()
 			c.pokeLeader(p)
 		}
 	}
+}
+
+// soughtLocked moves the partition where the caller wants it.
+func (p *partition) soughtLocked(to kgo.EpochOffset) {
+	if p.phase == assigned {
+		p.sought = &to
+		return
+	}
+	p.seekLocked(to.Offset, to.Epoch)
+	p.progress.move(to, true)
 }

@@ -112,6 +112,7 @@ func (p *partition) settleLocked() (moved bool) {
 		}
 		if q.jump {
 			p.pos.Next, p.pos.NextEpoch, p.pos.readTo = q.jumpTo, -1, 0
+			p.progress.move(kgo.EpochOffset{Epoch: -1, Offset: q.jumpTo}, false)
 		}
 		p.queue = p.queue[1:]
 		p.queued -= q.bytes
@@ -141,6 +142,9 @@ func (p *partition) handedOutLocked(d *decoded, records []*kgo.Record) {
 	p.stats.addDelivered(d.batch, len(records), d.fresh)
 	d.fresh = false
 	p.lastTime = last.Timestamp
+	if !d.batch.Control { // a marker is nothing to work on
+		p.progress.handOut(records[0].Offset, last.Offset, last.LeaderEpoch, d.batch.EpochBefore)
+	}
 	p.reachLocked(last.Offset+1, last.LeaderEpoch)
 	if !d.open() {
 		p.reachLocked(d.batch.Batch.LastOffset()+1, last.LeaderEpoch)

@@ -18,8 +18,6 @@ func refusedOptions(cl *kgo.Client) []string {
 			names = append(names, why)
 		}
 	}
-	refuse(value[string](cl, kgo.ConsumerGroup) != "",
-		"ConsumerGroup: reading as a member of a group is not supported; name topics or partitions without a group")
 	refuse(value[string](cl, kgo.ShareGroup) != "",
 		"ShareGroup: share groups have no read position to filter for; use kgo itself")
 	refuse(value[string](cl, kgo.Rack) != "",
@@ -36,7 +34,10 @@ func (c *config) compile() error {
 	if len(c.refused) > 0 {
 		return fmt.Errorf("options that this consumer cannot honour: %s", strings.Join(c.refused, "; "))
 	}
-	if !c.regex {
+	if err := c.checkCallbacks(); err != nil {
+		return err
+	}
+	if !c.regex || c.group != "" { // a group's patterns are kgo's to match
 		return nil
 	}
 	var err error

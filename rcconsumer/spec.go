@@ -15,6 +15,8 @@ const (
 	atLookback  = -997
 	atRewind    = -998
 	atCommitted = -999
+
+	atAssigned = -1000 // not kgo's: where the group will say
 )
 
 // offsetSpec is a kgo.Offset taken apart: where to start, or where to go after

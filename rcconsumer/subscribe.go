@@ -31,7 +31,7 @@ type subscription struct {
 
 func newSubscription(cfg *config) subscription {
 	s := subscription{cfg: cfg, named: make(map[string]uint64), pinned: make(map[string]map[int32]offsetSpec)}
-	if cfg.regex {
+	if s.byGroup = cfg.group != ""; s.byGroup || cfg.regex {
 		return s
 	}
 	for topic, ps := range cfg.partitions {

@@ -1,0 +1,224 @@
+package rcconsumer
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// commitMode is what is committed without being asked for.
+type commitMode uint8
+
+const (
+	commitPlain  commitMode = iota // what earlier polls returned
+	commitGreedy                   // what has been returned
+	commitMarks                    // what has been marked
+	commitManual                   // nothing
+)
+
+func commitModeOf(cl *kgo.Client) commitMode {
+	switch {
+	case value[bool](cl, kgo.DisableAutoCommit):
+		return commitManual
+	case value[bool](cl, kgo.GreedyAutoCommit):
+		return commitGreedy
+	case value[bool](cl, kgo.AutoCommitMarks):
+		return commitMarks
+	default:
+		return commitPlain
+	}
+}
+
+// commits decides what is committed and sends it through kgo.
+type commits struct {
+	c *Consumer
+
+	mu     sync.Mutex
+	asking int // commits of the caller's in flight: nothing is committed beside them
+}
+
+// claim is an offset on its way to the group.
+type claim struct {
+	p     *partition // nil: the caller named a partition that is not read
+	at    kgo.EpochOffset
+	moves int // of the partition's progress when the offset was read
+}
+
+// claims are the offsets of one commit.
+type claims map[key]claim
+
+// gather asks every partition what to commit. pick is called under the
+// partition's lock.
+func (s *commits) gather(pick func(*partition) (kgo.EpochOffset, bool)) claims {
+	all := make(claims)
+	for _, p := range s.c.allPartitions() {
+		p.mu.Lock()
+		if at, ok := pick(p); ok {
+			all[key{topic: p.topic, partition: p.id}] = claim{p: p, at: at, moves: p.progress.moves}
+		}
+		p.mu.Unlock()
+	}
+	return all
+}
+
+// automatic are the offsets that auto-commit would commit now.
+func (s *commits) automatic() claims { return s.gather((*partition).automaticLocked) }
+
+// uncommitted are the offsets that everything handed out allows.
+func (s *commits) uncommitted() claims {
+	return s.gather(func(p *partition) (kgo.EpochOffset, bool) {
+		at := p.nextLocked()
+		return at, p.progress.due(at)
+	})
+}
+
+// marked are the offsets that the marks allow.
+func (s *commits) marked() claims { return s.gather((*partition).markedLocked) }
+
+// explicit are the caller's own offsets.
+func (s *commits) explicit(offsets map[string]map[int32]kgo.EpochOffset) claims {
+	all := make(claims)
+	for topic, ps := range offsets {
+		for id, at := range ps {
+			cl := claim{p: s.c.partition(topic, id), at: at}
+			if cl.p != nil {
+				cl.p.mu.Lock()
+				cl.moves = cl.p.progress.moves
+				cl.p.mu.Unlock()
+			}
+			all[key{topic: topic, partition: id}] = cl
+		}
+	}
+	return all
+}
+
+// nextLocked is what a commit of everything handed out commits.
+func (p *partition) nextLocked() kgo.EpochOffset {
+	if p.c.cfg.commitRecordsOnly {
+		return p.progress.handed
+	}
+	return kgo.EpochOffset{Epoch: p.pos.NextEpoch, Offset: p.pos.Next}
+}
+
+func (p *partition) automaticLocked() (at kgo.EpochOffset, ok bool) {
+	switch p.c.cfg.commitMode {
+	case commitManual:
+		return p.throughLocked()
+	case commitMarks:
+		if at, ok = p.markedLocked(); !ok {
+			return p.throughLocked()
+		}
+		return at, ok
+	case commitPlain:
+		if p.progress.holding {
+			return p.progress.held, p.progress.due(p.progress.held)
+		}
+	default:
+	}
+	at = p.nextLocked()
+	return at, p.progress.due(at)
+}
+
+func (p *partition) markedLocked() (at kgo.EpochOffset, ok bool) {
+	if !p.progress.marked {
+		return noOffset, false
+	}
+	at = p.pastLocked(p.progress.mark)
+	return at, p.progress.due(at)
+}
+
+// pastLocked is what a commit of at may pass besides.
+func (p *partition) pastLocked(at kgo.EpochOffset) kgo.EpochOffset {
+	if p.c.cfg.commitRecordsOnly {
+		return at
+	}
+	return p.progress.past(at, p.nextLocked())
+}
+
+// throughLocked is where a commit that covers everything handed out may go on to:
+// past what lies behind it unseen.
+func (p *partition) throughLocked() (at kgo.EpochOffset, ok bool) {
+	at = p.nextLocked()
+	return at, !p.c.cfg.commitRecordsOnly && p.progress.covered() && at.Offset > p.progress.committed.Offset
+}
+
+// run commits at the auto-commit interval.
+func (s *commits) run(ctx context.Context) {
+	t := time.NewTicker(s.c.cfg.commitInterval)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return
+		}
+		if s.idle() {
+			s.send(ctx, s.automatic(), s.callback())
+		}
+	}
+}
+
+func (s *commits) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asking == 0
+}
+
+// ask keeps auto-commit away until the returned function is called.
+func (s *commits) ask() (answered func()) {
+	s.mu.Lock()
+	s.asking++
+	s.mu.Unlock()
+	return func() {
+		s.mu.Lock()
+		s.asking--
+		s.mu.Unlock()
+	}
+}
+
+// callback is what follows a commit that the consumer makes on its own.
+func (s *commits) callback() commitFunc {
+	if fn := s.c.cfg.committed; fn != nil {
+		return fn
+	}
+	return func(_ *Consumer, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
+		if err == nil {
+			err = firstCommitError(resp)
+		}
+		if err != nil && s.c.ctx.Err() == nil {
+			s.c.report.log(kgo.LogLevelWarn, "auto-commit failed", "group", s.c.cfg.group, "err", err)
+		}
+	}
+}
+
+// firstCommitError is the error of the first partition that was refused.
+func firstCommitError(resp *kmsg.OffsetCommitResponse) error {
+	for i := range resp.Topics {
+		for _, p := range resp.Topics[i].Partitions {
+			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// note takes over what the group has accepted.
+func (s *commits) note(resp *kmsg.OffsetCommitResponse, all claims) {
+	for i := range resp.Topics {
+		for _, rp := range resp.Topics[i].Partitions {
+			cl := all[key{topic: resp.Topics[i].Topic, partition: rp.Partition}]
+			if cl.p == nil || rp.ErrorCode != 0 {
+				continue
+			}
+			cl.p.mu.Lock()
+			cl.p.progress.commit(cl.at, cl.moves)
+			cl.p.pos.Committed = cl.at.Offset
+			cl.p.mu.Unlock()
+		}
+	}
+}

@@ -1,0 +1,248 @@
+package rcconsumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// group makes the consumer a member of a consumer group. kgo runs the
+// membership and nothing else: it joins, beats, fetches committed offsets and
+// sends commits. Its callbacks say here which partitions are read, and from
+// where; kgo is told that there is nothing to consume, so it never fetches.
+type group struct {
+	c       *Consumer
+	gate    gate
+	commits commits
+	renewals
+	ready chan struct{} // closed when callbacks may use the consumer
+}
+
+// errNoCommit is handed out where kgo.NewOffset().AtCommitted() finds nothing.
+var errNoCommit = errors.New("the group has no committed offset, and the start offset allows no other place")
+
+// newGroup returns nil if the options name no group.
+func newGroup(c *Consumer) *group {
+	if c.cfg.group == "" {
+		return nil
+	}
+	g := &group{c: c, ready: make(chan struct{})}
+	g.gate.c, g.commits.c = c, c
+	return g
+}
+
+// options go behind the user's, so that they win.
+func (g *group) options() []kgo.Opt {
+	cfg := &g.c.cfg
+	atStart := kgo.NewOffset().AtStart() // stands for "no commit": another start could look like one
+	opts := []kgo.Opt{
+		kgo.ConsumeStartOffset(atStart), kgo.ConsumeResetOffset(atStart),
+		kgo.AdjustFetchOffsetsFn(g.offsetsFetched),
+		kgo.OnPartitionsRevoked(g.revoked),
+		kgo.OnPartitionsLost(g.lost),
+	}
+	if cfg.commitMode == commitPlain {
+		// With the other modes kgo refuses it; its own auto-commit then finds
+		// nothing to commit, since kgo consumes nothing.
+		opts = append(opts, kgo.DisableAutoCommit())
+	}
+	if cfg.assigned != nil {
+		opts = append(opts, kgo.OnPartitionsAssigned(g.assigned))
+	}
+	if fn := cfg.blocked; fn != nil {
+		opts = append(opts, kgo.OnPartitionsCallbackBlocked(func(ctx context.Context, _ *kgo.Client) { fn(ctx, g.c) }))
+	}
+	if fn := cfg.fetched; fn != nil {
+		opts = append(opts, kgo.OnOffsetsFetched(func(ctx context.Context, _ *kgo.Client, resp *kmsg.OffsetFetchResponse) error {
+			<-g.ready
+			return fn(ctx, g.c, resp)
+		}))
+	}
+	return opts
+}
+
+// assigned makes the new partitions known, so that the user's function can seek
+// in them. Reading begins with offsetsFetched.
+func (g *group) assigned(ctx context.Context, _ *kgo.Client, added map[string][]int32) {
+	<-g.ready
+	for topic, ids := range added {
+		for _, id := range ids {
+			g.c.ensure(topic, id, offsetSpec{at: atAssigned})
+		}
+	}
+	g.c.cfg.assigned(ctx, g.c, added)
+}
+
+// offsetsFetched begins to read partitions: at the group's commits, or where the
+// options say. Partitions that are read already were taken out and assigned
+// anew: they begin anew too. Nothing is left for kgo to consume.
+func (g *group) offsetsFetched(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	<-g.ready
+	committed := make(map[key]kgo.EpochOffset)
+	for topic, ps := range offsets {
+		for id, o := range ps {
+			if eo := o.EpochOffset(); eo.Offset >= 0 {
+				committed[key{topic: topic, partition: id}] = kgo.EpochOffset{Epoch: eo.Epoch, Offset: eo.Offset}
+			} else {
+				ps[id] = g.c.cfg.startAsSet
+			}
+		}
+	}
+	if fn := g.c.cfg.adjust; fn != nil {
+		adjusted, err := fn(ctx, offsets)
+		if err != nil {
+			return nil, err
+		}
+		offsets = adjusted
+	}
+	for topic, ps := range offsets {
+		for id, o := range ps {
+			at, ok := committed[key{topic: topic, partition: id}]
+			if !ok {
+				at = noOffset
+			}
+			g.begin(topic, id, specOf(o), at)
+		}
+	}
+	g.c.meta.refresh()
+	return nil, nil //nolint:nilnil // an empty map: kgo has nothing to consume
+}
+
+// begin begins to read one partition.
+func (g *group) begin(topic string, id int32, start offsetSpec, committed kgo.EpochOffset) {
+	c := g.c
+	if p := c.partition(topic, id); p != nil {
+		if p.started(start, committed) {
+			c.place(p)
+			return
+		}
+		c.release(p)
+	}
+	p := c.ensure(topic, id, offsetSpec{at: atAssigned})
+	p.mu.Lock()
+	p.retired = g.ids(topic)
+	p.mu.Unlock()
+	p.started(start, committed)
+	if start.at == atCommitted {
+		c.inject(topic, id, fmt.Errorf("topic %s partition %d: %w", topic, id, errNoCommit))
+	}
+}
+
+// started ends the wait for the group's offsets, unless it has ended before. A
+// seek that came meanwhile wins.
+func (p *partition) started(start offsetSpec, committed kgo.EpochOffset) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.phase != assigned {
+		return false
+	}
+	p.progress.committed = committed
+	p.pos.Committed = committed.Offset
+	p.phase = awaiting
+	switch {
+	case p.sought != nil:
+		p.soughtLocked(*p.sought)
+	case start.at == atCommitted:
+		p.restLocked()
+	default:
+		p.beginLocked(start)
+	}
+	return true
+}
+
+// revoked ends the reading of partitions that the group takes back.
+func (g *group) revoked(ctx context.Context, _ *kgo.Client, gone map[string][]int32) {
+	<-g.ready
+	g.end(gone, false, func() {
+		if fn := g.c.cfg.revoked; fn != nil {
+			fn(ctx, g.c, gone)
+		} else if g.c.cfg.commitMode != commitManual {
+			// The session's context has ended by now.
+			g.commits.sync(g.c.cl.Context(), g.commits.automatic(), g.commits.callback())
+		}
+	})
+}
+
+// lost ends the reading of partitions that are another's already.
+func (g *group) lost(ctx context.Context, _ *kgo.Client, gone map[string][]int32) {
+	<-g.ready
+	g.end(gone, true, func() {
+		if fn := g.c.cfg.lost; fn != nil {
+			fn(ctx, g.c, gone)
+		}
+	})
+}
+
+// end drops what is buffered, calls last with positions as they are then, and
+// forgets the partitions.
+func (g *group) end(gone map[string][]int32, lost bool, last func()) {
+	var ended []*partition
+	for topic, ids := range gone {
+		for _, id := range ids {
+			if p := g.c.partition(topic, id); p != nil {
+				p.leave(lost)
+				ended = append(ended, p)
+			}
+		}
+	}
+	last()
+	for _, p := range ended {
+		g.c.release(p)
+	}
+}
+
+// leave ends that anything of the partition is handed out. Its offsets can be
+// committed until it is released, unless it is lost.
+func (p *partition) leave(lost bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dropLocked()
+	p.restLocked()
+	p.leaving = true
+	p.lost = lost
+}
+
+// close leaves the group, with the consumer still running: the last revoke may
+// commit.
+func (g *group) close() {
+	if g.c.cfg.blockOnPoll {
+		limit := g.c.cfg.rebalanceTimeout
+		late := time.AfterFunc(limit, func() {
+			g.c.report.log(kgo.LogLevelWarn, "closing waited for AllowRebalance for as long as a group waits for its members, and goes on without", "waited", limit)
+			g.c.AllowRebalance()
+		})
+		defer late.Stop()
+	}
+	_ = g.c.cl.LeaveGroupContext(g.c.cl.Context()) // kgo logs why; Close has no error to return
+}
+
+// GroupMetadata returns the member ID and generation (KIP-848: member epoch), as
+// kgo.Client.GroupMetadata does: "" and -1 without a group.
+func (c *Consumer) GroupMetadata() (memberID string, generation int32) { return c.cl.GroupMetadata() }
+
+// ForceRebalance makes the member join its group again, as
+// kgo.Client.ForceRebalance does.
+func (c *Consumer) ForceRebalance() { c.cl.ForceRebalance() }
+
+// LeaveGroup leaves the group and waits for it, errors are dropped; see
+// [Consumer.LeaveGroupContext].
+func (c *Consumer) LeaveGroup() { c.cl.LeaveGroup() }
+
+// LeaveGroupContext leaves the group: the last revoke is called, with its
+// commits, and nothing more is handed out. Polls go on waiting. It does nothing
+// without a group. A nil context does not wait. Do not call it with another
+// context from a callback of the group, which it would wait for.
+func (c *Consumer) LeaveGroupContext(ctx context.Context) error { return c.cl.LeaveGroupContext(ctx) }
+
+// AllowRebalance lets a rebalance that waited for the records of earlier polls
+// go on, under kgo.BlockRebalanceOnPoll; it does nothing otherwise. It speaks
+// for all polls that have returned, of all goroutines.
+func (c *Consumer) AllowRebalance() {
+	if c.group != nil {
+		c.group.gate.allow()
+	}
+}

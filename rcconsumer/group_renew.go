@@ -1,0 +1,73 @@
+package rcconsumer
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// renewals are topics of a group that were deleted and created again. kgo keeps
+// such a topic under its old ID until somebody purges it.
+type renewals struct {
+	mu      sync.Mutex
+	retired map[string][][16]byte // earlier IDs by name, the newest last
+	purged  map[string]bool       // by the caller, and not added again since
+}
+
+// retire remembers that an ID is out of use, and reports whether that is news.
+func (r *renewals) retire(topic string, id [16]byte) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.Contains(r.retired[topic], id) {
+		return false
+	}
+	if r.retired == nil {
+		r.retired = make(map[string][][16]byte)
+	}
+	ids := append(r.retired[topic], id)
+	r.retired[topic] = ids[max(0, len(ids)-maxRetired):]
+	return true
+}
+
+func (r *renewals) ids(topic string) [][16]byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.retired[topic])
+}
+
+// wants notes whether the caller wants topics to be consumed.
+func (r *renewals) wants(wanted bool, topics ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.purged == nil {
+		r.purged = make(map[string]bool)
+	}
+	for _, t := range topics {
+		r.purged[t] = !wanted
+	}
+}
+
+func (r *renewals) wanted(topic string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.purged[topic]
+}
+
+// renew takes a topic up anew that has another ID than before. Nothing that was
+// read of the old one is handed out or committed any more; the group says where
+// to begin, as for a topic that has just been added.
+func (g *group) renew(topic string, old [16]byte) {
+	if !g.retire(topic, old) {
+		return
+	}
+	c := g.c
+	c.report.log(kgo.LogLevelWarn, "a topic was deleted and created again, and is taken up anew", "topic", topic)
+	c.releaseTopic(topic)
+	c.last.Go(func() {
+		c.cl.PurgeTopicsFromConsuming(topic)
+		if g.wanted(topic) {
+			c.cl.AddConsumeTopics(topic) // does nothing for a pattern, which finds the topic again
+		}
+	})
+}
