@@ -65,6 +65,13 @@ func (b *budget) release(n int64) {
 	b.freed()
 }
 
+// holds is how many bytes are here.
+func (b *budget) holds() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.held
+}
+
 // lease is the share of one answer in the budget. The answer's bytes are one
 // allocation, so they stay booked until the last piece of it is gone.
 type lease struct {

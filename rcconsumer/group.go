@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -190,6 +191,11 @@ func (g *group) end(gone map[string][]int32, lost bool, last func()) {
 		}
 	}
 	last()
+	for _, p := range g.c.allPartitions() {
+		if p.leaves() && !slices.Contains(ended, p) { // purged
+			ended = append(ended, p)
+		}
+	}
 	for _, p := range ended {
 		g.c.release(p)
 	}
@@ -204,6 +210,12 @@ func (p *partition) leave(lost bool) {
 	p.restLocked()
 	p.leaving = true
 	p.lost = lost
+}
+
+func (p *partition) leaves() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.leaving
 }
 
 // close leaves the group, with the consumer still running: the last revoke may

@@ -36,15 +36,19 @@ func (r *renewals) ids(topic string) [][16]byte {
 	return slices.Clone(r.retired[topic])
 }
 
-// wants notes whether the caller wants topics to be consumed.
-func (r *renewals) wants(wanted bool, topics ...string) {
+// want and unwant note what the caller adds and purges.
+func (r *renewals) want(topics []string) { r.note(topics, false) }
+
+func (r *renewals) unwant(topics []string) { r.note(topics, true) }
+
+func (r *renewals) note(topics []string, purged bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.purged == nil {
 		r.purged = make(map[string]bool)
 	}
 	for _, t := range topics {
-		r.purged[t] = !wanted
+		r.purged[t] = purged
 	}
 }
 
@@ -70,4 +74,22 @@ func (g *group) renew(topic string, old [16]byte) {
 			c.cl.AddConsumeTopics(topic) // does nothing for a pattern, which finds the topic again
 		}
 	})
+}
+
+// add subscribes the group to more topics.
+func (g *group) add(topics []string) {
+	g.want(topics)
+	g.c.cl.AddConsumeTopics(topics...)
+}
+
+// purge ends that anything of the topics is handed out. What was handed out can
+// be committed until the rebalance that follows.
+func (g *group) purge(topics []string) {
+	g.unwant(topics)
+	for _, topic := range topics {
+		for _, p := range g.c.partitionsOf(topic) {
+			p.leave(false)
+		}
+	}
+	g.c.dropErrorsOf(topics)
 }

@@ -124,7 +124,7 @@ func position(c *rcconsumer.Consumer) rcconsumer.Position {
 }
 
 // poll polls once, for at most d.
-func poll(c *rcconsumer.Consumer, d time.Duration) kgo.Fetches {
+func poll(c poller, d time.Duration) kgo.Fetches {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 	return c.PollFetches(ctx)

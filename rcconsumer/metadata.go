@@ -175,7 +175,7 @@ func (m *metadata) failed(k key, err error) {
 		wrapped = fmt.Errorf("topic %s partition %d: metadata: %w", k.topic, k.partition, err)
 	}
 	if m.tell(k, wrapped) && (!kerr.IsRetriable(err) || m.c.cfg.keepRetryable) {
-		m.c.inject(k.topic, k.partition, wrapped)
+		m.c.injectAsked(k, wrapped)
 	}
 }
 

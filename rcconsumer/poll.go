@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -103,67 +102,20 @@ func (c *Consumer) PollRecords(ctx context.Context, maxRecords int) kgo.Fetches 
 	}
 }
 
-// polled notes that a poll has begun: what the one before it returned counts as
-// worked on.
-func (c *Consumer) polled() {
-	if c.group == nil {
-		return
-	}
-	c.out.mu.Lock()
-	taken := c.out.taken
-	c.out.taken = nil
-	c.out.mu.Unlock()
-	for _, p := range taken {
-		p.mu.Lock()
-		p.progress.polled()
-		p.mu.Unlock()
-	}
-}
-
-// groupErrors are what kgo has to tell of the group.
-func (c *Consumer) groupErrors() kgo.Fetches {
-	if c.group == nil {
-		return nil
-	}
-	return c.group.gate.drain()
-}
-
-// drainSoon fires when it is time for groupErrors again; never without a group.
-func (c *Consumer) drainSoon() <-chan time.Time {
-	if c.group == nil {
-		return nil
-	}
-	return time.After(drainEvery)
-}
-
-// takeAllowed takes what is buffered while no rebalance runs.
-func (c *Consumer) takeAllowed(maxRecords int) kgo.Fetches {
-	if c.group == nil {
-		return c.take(maxRecords)
-	}
-	if c.out.empty() {
-		return nil
-	}
-	c.group.gate.enter()
-	fetches := c.take(maxRecords)
-	c.group.gate.leave(!fetches.Empty())
-	return fetches
-}
-
-func (h *handOut) empty() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.ready) == 0 && len(h.injected) == 0
-}
-
-// forget ends that polls look at a partition, and drops errors of it.
+// forget ends that polls look at a partition.
 func (h *handOut) forget(p *partition) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ready = slices.DeleteFunc(h.ready, func(q *partition) bool { return q == p })
+}
+
+// dropErrors drops errors of partitions that nobody reads any more.
+func (h *handOut) dropErrors(of func(topic string, partition int32) bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.injected = slices.DeleteFunc(h.injected, func(f kgo.Fetch) bool {
 		ts := f.Topics
-		return len(ts) == 1 && ts[0].Topic == p.topic && len(ts[0].Partitions) == 1 && ts[0].Partitions[0].Partition == p.id
+		return len(ts) == 1 && len(ts[0].Partitions) == 1 && of(ts[0].Topic, ts[0].Partitions[0].Partition)
 	})
 }
 
@@ -240,13 +192,6 @@ func (c *Consumer) take(maxRecords int) kgo.Fetches {
 		fetches = append(kgo.Fetches{fetch}, fetches...)
 	}
 	return fetches
-}
-
-// tookFrom notes that a poll returns records of a group's partition.
-func (h *handOut) tookFrom(p *partition) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.taken = append(h.taken, p)
 }
 
 func addPartition(fetch *kgo.Fetch, topic string, id [16]byte, fp kgo.FetchPartition) {

@@ -13,7 +13,7 @@ func (c *Consumer) detachLocked(p *partition) {
 }
 
 // finish ends the life of a detached partition. Answers on their way to it are
-// not applied, and no poll that begins later returns anything of it. Begun
+// not applied, and no poll that begins later returns a record of it. Begun
 // again the same topic partition is another object.
 func (c *Consumer) finish(p *partition) {
 	p.mu.Lock()

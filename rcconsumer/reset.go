@@ -2,6 +2,8 @@ package rcconsumer
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -144,10 +146,19 @@ func (r *resetter) apply(j *job) {
 	r.c.pokeLeader(p)
 }
 
+// errNoCommittedOffset ends the reading of a partition that was to start at
+// kgo.Offset.AtCommitted where there is none, as in kgo, until SetOffsets.
+var errNoCommittedOffset = errors.New("partition has no prior committed offset")
+
 // resolvedLocked acts on the answers of a job.
 func (p *partition) resolvedLocked(j *job, n *notices) {
 	if err := j.err(); err != nil {
 		p.listFailedLocked(err, n)
+		return
+	}
+	if spec := j.want.spec; !j.want.outOfRange && spec.at == atCommitted && !spec.byTime {
+		p.restLocked()
+		p.handOutLocked(fmt.Errorf("topic %s partition %d: %w", p.topic, p.id, errNoCommittedOffset), n)
 		return
 	}
 	if !j.want.outOfRange {

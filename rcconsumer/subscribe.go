@@ -67,6 +67,21 @@ func (s *subscription) pin(topic string, id int32, start offsetSpec) {
 	s.pinned[topic][id] = start
 }
 
+// unpin ends the subscription of a partition, and of the rest of a topic that
+// is read whole.
+func (s *subscription) unpin(topic string, id int32) {
+	delete(s.pinned[topic], id)
+	if len(s.pinned[topic]) == 0 {
+		delete(s.pinned, topic)
+	}
+}
+
+// purge forgets a topic.
+func (s *subscription) purge(topic string) {
+	delete(s.named, topic)
+	delete(s.pinned, topic)
+}
+
 // starts returns the partitions of a topic that are to be read, and where they
 // begin, given those that exist.
 func (s *subscription) starts(topic string, existing []int32) map[int32]offsetSpec {
@@ -95,6 +110,16 @@ func (c *Consumer) subscribed() (named []string, all bool) {
 	named = slices.AppendSeq(slices.Collect(maps.Keys(c.sub.named)), maps.Keys(c.parts))
 	slices.Sort(named)
 	return slices.Compact(named), false
+}
+
+// injectAsked hands out what a Metadata answer said, unless its topic is not
+// asked for any more.
+func (c *Consumer) injectAsked(k key, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cfg.regex || c.sub.named[k.topic] > 0 || c.parts[k.topic] != nil {
+		c.inject(k.topic, k.partition, err)
+	}
 }
 
 // namedAt is the number of the change that named the topic last.

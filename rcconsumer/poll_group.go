@@ -1,0 +1,67 @@
+package rcconsumer
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// polled notes that a poll has begun: what the one before it returned counts as
+// worked on.
+func (c *Consumer) polled() {
+	if c.group == nil {
+		return
+	}
+	c.out.mu.Lock()
+	taken := c.out.taken
+	c.out.taken = nil
+	c.out.mu.Unlock()
+	for _, p := range taken {
+		p.mu.Lock()
+		p.progress.polled()
+		p.mu.Unlock()
+	}
+}
+
+// groupErrors are what kgo has to tell of the group.
+func (c *Consumer) groupErrors() kgo.Fetches {
+	if c.group == nil {
+		return nil
+	}
+	return c.group.gate.drain()
+}
+
+// drainSoon fires when it is time for groupErrors again; never without a group.
+func (c *Consumer) drainSoon() <-chan time.Time {
+	if c.group == nil {
+		return nil
+	}
+	return time.After(drainEvery)
+}
+
+// takeAllowed takes what is buffered while no rebalance runs.
+func (c *Consumer) takeAllowed(maxRecords int) kgo.Fetches {
+	if c.group == nil {
+		return c.take(maxRecords)
+	}
+	if c.out.empty() {
+		return nil
+	}
+	c.group.gate.enter()
+	fetches := c.take(maxRecords)
+	c.group.gate.leave(!fetches.Empty())
+	return fetches
+}
+
+func (h *handOut) empty() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.ready) == 0 && len(h.injected) == 0
+}
+
+// tookFrom notes that a poll returns records of a group's partition.
+func (h *handOut) tookFrom(p *partition) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.taken = append(h.taken, p)
+}
