@@ -14,7 +14,8 @@ func TestReleasedPartitionIsNotTakenUpByThoseWhoStillHoldIt(t *testing.T) {
 	require.NoError(t, err)
 	cl, err := kgo.NewClient(kgo.SeedBrokers("127.0.0.1:1"))
 	require.NoError(t, err)
-	c := newConsumer(cfg, cl)
+	c := newConsumer(cfg)
+	c.start(cl)
 	defer c.Close()
 	start := offsetSpec{at: atStart, epoch: -1}
 	p := c.ensure("t", 0, start)
