@@ -18,6 +18,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if runKilledApp() {
+		return
+	}
 	// The encoder is shared and makes its channels when first used: in a bubble
 	// they would belong to that bubble. For the same reason no decompressor of
 	// kgo's may meet zstd in a bubble: a finalizer closes it from outside.
