@@ -2,6 +2,7 @@ package rcconsumer
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -16,6 +17,7 @@ const minFetchVersion = 4
 type answer struct {
 	wanted  *wanted
 	part    *kmsg.FetchResponseTopicPartition
+	broker  int32 // that sent it
 	version int16
 	lease   *lease
 	scanner *pass.Scanner
@@ -39,8 +41,8 @@ type notices struct {
 	err       error // retried
 	ready     bool  // something to hand out
 	moved     bool  // Next moved
-	newLeader bool
-	awaits    bool // the fetch offset must be found anew
+	newLeader bool  // another broker is to be asked
+	awaits    bool  // the fetch offset must be found anew
 	reset     *reset
 }
 
@@ -99,8 +101,12 @@ func (p *partition) acceptLocked(a *answer, n *notices) outcome {
 	// Who reads up to an end must hear that it is reached already.
 	n.moved = n.moved || !before && p.pos.CaughtUp()
 	p.trouble.unknown = 0
+	follows := p.preferLocked(a, n)
 	if len(a.part.RecordBatches) == 0 {
 		p.trouble.streak = 0
+		if follows {
+			return outcome{got: true, served: true}
+		}
 		return outcome{served: p.emptyLocked(a, n)}
 	}
 	return p.scanLocked(a, n)
@@ -113,13 +119,17 @@ func (p *partition) scanLocked(a *answer, n *notices) outcome {
 	n.aborted = batchInfos(res.Aborted)
 	n.anomalies = p.anomaliesOf(res.Anomalies)
 	p.stats.Anomalies += int64(len(n.anomalies))
+	if res.Err == nil && res.Next == p.fetchOffset && a.broker == p.follow.replica {
+		p.leaveLocked(p.noProgress(len(a.part.RecordBatches)), n)
+		return outcome{served: true}
+	}
 	if res.Err == nil && res.Next == p.fetchOffset {
 		p.noProgressLocked(len(a.part.RecordBatches), n)
 		return outcome{served: true}
 	}
 	q := &piece{
 		kept: res.Kept, end: res.Next, endEpoch: res.NextEpoch, lease: a.lease, bytes: len(a.part.RecordBatches),
-		broker:        p.leader,
+		broker:        a.broker,
 		highWatermark: a.part.HighWatermark, lastStableOffset: a.part.LastStableOffset, logStartOffset: a.part.LogStartOffset,
 	}
 	a.lease.retain()
@@ -127,9 +137,12 @@ func (p *partition) scanLocked(a *answer, n *notices) outcome {
 	worst := firstHarmful(res.Anomalies, a.scanner)
 	p.fetchOffset = res.Next
 	p.quiet, p.probe, p.pos.readTo = 0, probing{}, 0
+	p.follow.fed = time.Now()
 	switch {
 	case p.c.cfg.anomalyPolicy == AnomalyFail && worst >= 0:
 		p.failAtAnomalyLocked(q, a.scanner.OffsetOf(res.Anomalies[worst]), n.anomalies[worst])
+	case res.Err != nil && a.broker == p.follow.replica:
+		p.leaveLocked(p.batchError(res.Err), n) // the leader may have the batch whole
 	case res.Err != nil:
 		q.err = p.batchError(res.Err)
 		p.parkHereLocked()

@@ -14,14 +14,15 @@ import (
 )
 
 // broker fetches from one broker, one request at a time, on a goroutine that
-// lives as long as the consumer.
+// lives until the broker has left the cluster or the consumer is closed.
 type broker struct {
 	c    *Consumer
 	id   int32
-	wake chan struct{} // capacity 1
+	stop context.CancelFunc // ends the goroutine
+	wake chan struct{}      // capacity 1
 
 	mu    sync.Mutex
-	parts []*partition // led by this broker, in the order of their turns
+	parts []*partition // asked for here, in the order of their turns
 
 	// Of the goroutine alone:
 	scanner   pass.Scanner
@@ -59,7 +60,7 @@ func (b *broker) remove(p *partition) {
 	b.mu.Unlock()
 }
 
-func (b *broker) leads() bool {
+func (b *broker) serves() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.parts) > 0
@@ -120,7 +121,7 @@ func (b *broker) run(ctx context.Context) {
 // share is how many bytes one Fetch of this broker may ask for, so that the
 // brokers together leave room for what is buffered.
 func (b *broker) share() int64 {
-	brokers := int64(b.c.leading())
+	brokers := int64(b.c.busy())
 	return min(int64(b.c.limits.answer.Load()), max(1, b.c.cfg.bufferBytes/(brokers+1)))
 }
 
@@ -137,8 +138,12 @@ func (b *broker) plan(now time.Time) plan {
 	var pl plan
 	for _, p := range b.turn() {
 		p.mu.Lock()
+		back := p.recheckLocked(now)
 		w, probing := p.wantLocked(b.id, now, &pl)
 		p.mu.Unlock()
+		if back {
+			b.c.place(p)
+		}
 		switch {
 		case w.p == nil:
 		case probing:
@@ -154,7 +159,7 @@ func (b *broker) plan(now time.Time) plan {
 // partition that would like more but must wait.
 func (p *partition) wantLocked(broker int32, now time.Time, pl *plan) (w wanted, probing bool) {
 	switch {
-	case p.leader != broker || p.phase != fetching || p.c.pauses.paused(p.topic, p.id):
+	case p.sourceLocked() != broker || p.phase != fetching || p.c.pauses.paused(p.topic, p.id):
 		return w, false
 	case p.parked.After(now):
 		if pl.next.IsZero() || p.parked.Before(pl.next) {
@@ -165,7 +170,10 @@ func (p *partition) wantLocked(broker int32, now time.Time, pl *plan) (w wanted,
 		pl.leftOut = true
 		return w, false
 	}
-	return wanted{p: p, gen: p.gen, offset: p.fetchOffset, epoch: p.leaderEpoch, topicID: p.topicID}, p.probe.due
+	return wanted{
+		p: p, gen: p.gen, offset: p.fetchOffset, epoch: p.leaderEpoch, topicID: p.topicID,
+		rackless: p.leader == broker && p.shunsLocked(now),
+	}, p.probe.due
 }
 
 // fetch sends one request and gives out its answer.
@@ -210,6 +218,7 @@ func (b *broker) failed(ctx context.Context, err error) {
 	b.failures++
 	now := time.Now()
 	b.notBefore = later(b.notBefore, now.Add(max(minBackoff, b.c.cfg.backoff(b.failures))))
+	b.desert(err)
 	b.c.meta.refresh()
 	err = fmt.Errorf("fetch from broker %d: %w", b.id, err)
 	if b.told.fresh(err, now) {
@@ -251,7 +260,7 @@ func (b *broker) deliver(pl *plan, resp *kmsg.FetchResponse, l *lease) (got bool
 			}
 			w.settled = true
 			a := answer{
-				wanted: w, part: &t.Partitions[j], version: resp.Version, lease: l, scanner: &b.scanner,
+				wanted: w, part: &t.Partitions[j], broker: b.id, version: resp.Version, lease: l, scanner: &b.scanner,
 				alone: pl.alone, first: w == &pl.wanted[0], total: total,
 			}
 			o := b.c.accept(&a)

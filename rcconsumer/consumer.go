@@ -35,6 +35,7 @@ type Consumer struct {
 	sub     subscription
 	parts   map[string]map[int32]*partition
 	brokers map[int32]*broker
+	known   map[int32]bool // brokers that the newest metadata names
 	closed  bool
 
 	out handOut
@@ -214,70 +215,31 @@ func (c *Consumer) partitionsOf(topic string) []*partition {
 	return slices.Collect(maps.Values(c.parts[topic]))
 }
 
-// place puts a partition with its leader, which starts to fetch it.
-func (c *Consumer) place(p *partition) {
-	p.mu.Lock()
-	leader := p.leader
-	awaits := p.phase == awaiting
-	p.mu.Unlock()
-	c.mu.Lock()
-	others := make([]*broker, 0, len(c.brokers))
-	for id, b := range c.brokers {
-		if id != leader {
-			others = append(others, b)
-		}
-	}
-	b := c.brokers[leader]
-	if b == nil && leader != noLeader && !c.closed {
-		b = newBroker(c, leader)
-		c.brokers[leader] = b
-		c.spawn(b.run)
-	}
-	c.mu.Unlock()
-	for _, o := range others {
-		o.remove(p)
-	}
-	if b != nil {
-		b.add(p)
-	}
-	if awaits {
-		c.resets.poke()
-	}
-	p.mu.Lock()
-	movedOn, gone := p.leader != leader, p.gone
-	p.mu.Unlock()
-	switch {
-	case gone: // released meanwhile, perhaps before it was added here
-		c.takeFromBrokers(p)
-	case movedOn: // metadata and a hint at once: the newest has the last word
-		c.place(p)
-	}
-}
-
 func (c *Consumer) broker(id int32) *broker {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.brokers[id]
 }
 
-// leading is how many brokers lead a partition that is read.
-func (c *Consumer) leading() (n int) {
+// busy is how many brokers are asked for a partition.
+func (c *Consumer) busy() (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, b := range c.brokers {
-		if b.leads() {
+		if b.serves() {
 			n++
 		}
 	}
 	return n
 }
 
-// pokeLeader makes the partition's broker look at it again.
+// pokeLeader makes the broker that is asked for the partition look at it again:
+// its leader, or the follower that the leader prefers.
 func (c *Consumer) pokeLeader(p *partition) {
 	p.mu.Lock()
-	leader := p.leader
+	source := p.sourceLocked()
 	p.mu.Unlock()
-	if b := c.broker(leader); b != nil {
+	if b := c.broker(source); b != nil {
 		b.poke()
 	}
 }

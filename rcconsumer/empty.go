@@ -26,6 +26,10 @@ func (p *partition) emptyLocked(a *answer, n *notices) (served bool) {
 		end = a.part.HighWatermark
 	}
 	switch {
+	case a.part.PreferredReadReplica >= 0:
+		// The bytes are at a replica that is not followed, at least not now.
+		p.probe = probing{}
+		p.quietLocked()
 	case p.fetchOffset == end || end < 0:
 		p.quiet, p.probe = 0, probing{} // the normal wait for more
 	case p.fetchOffset > end:
@@ -33,8 +37,6 @@ func (p *partition) emptyLocked(a *answer, n *notices) (served bool) {
 		// wait was asked for.
 		p.probe = probing{}
 		p.quietLocked()
-	case a.part.PreferredReadReplica >= 0:
-		p.quietLocked() // the bytes are elsewhere (KIP-392), though nobody asked for that
 	case p.pos.readTo >= end:
 		p.quietLocked() // nothing is left, known already
 	case !a.alone && !a.first && a.total > 0:

@@ -1,6 +1,8 @@
 package rcconsumer_test
 
 import (
+	"time"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -18,6 +20,8 @@ type ask struct {
 	isolation int8
 	nth       int  // how many asks for the partition came before
 	alone     bool // nothing else was asked for
+	rack      string
+	at        time.Duration // since the world began, the first time it was looked at
 }
 
 // forged is a partition whose broker is the test.

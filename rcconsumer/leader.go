@@ -3,7 +3,6 @@ package rcconsumer
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -107,6 +106,7 @@ func (c *Consumer) identify(p *partition, id [16]byte) (current bool) {
 // unless the policy names a place.
 func (p *partition) beginAnewLocked(n *notices) {
 	p.leader, p.leaderEpoch, p.endsEpoch = noLeader, -1, -1 // epochs begin anew
+	p.follow = following{replica: noLeader}
 	p.pos.LogStartOffset, p.pos.LastStableOffset, p.pos.HighWatermark = -1, -1, -1
 	if p.c.cfg.reset.noReset {
 		p.dropLocked()
@@ -142,9 +142,7 @@ func (p *partition) setLeaderLocked(leader, epoch int32) bool {
 		}
 	}
 	p.leader, p.leaderEpoch = leader, epoch
-	p.gen++ // answers of the old leader are late
-	p.parked, p.probe = time.Time{}, probing{}
-	p.audit.Clear()
+	p.moveSourceLocked(noLeader) // the new leader may prefer another replica
 	return true
 }
 

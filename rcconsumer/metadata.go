@@ -163,6 +163,7 @@ func (m *metadata) apply(resp *kmsg.MetadataResponse, all bool) (complete bool) 
 	if all {
 		m.forgetMissing(seen)
 	}
+	m.c.adoptBrokers(resp.Brokers)
 	return complete
 }
 

@@ -47,6 +47,8 @@ type config struct {
 	maxBytes        int32
 	maxPartBytes    int32
 	maxConcurrent   int
+	rack            string
+	recheck         time.Duration // how long a follower is read from
 
 	decompressor    kgo.Decompressor // nil: the built-in codecs
 	maxDecompressed int
@@ -278,6 +280,8 @@ func configOf(cl *kgo.Client) config {
 		maxBytes:         value[int32](cl, kgo.FetchMaxBytes),
 		maxPartBytes:     value[int32](cl, kgo.FetchMaxPartitionBytes),
 		maxConcurrent:    value[int](cl, kgo.MaxConcurrentFetches),
+		rack:             value[string](cl, kgo.Rack),
+		recheck:          value[time.Duration](cl, kgo.RecheckPreferredReplicaInterval),
 		maxDecompressed:  value[int](cl, kgo.MaxDecompressBatchBytes),
 		pools:            value[[]kgo.Pool](cl, kgo.WithPools),
 		kgoHooks:         value[[]kgo.Hook](cl, kgo.WithHooks),

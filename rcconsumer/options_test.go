@@ -40,7 +40,6 @@ func TestNewRefusesWhatItCannotHonourByName(t *testing.T) {
 		{"marked autocommitting", group(kgo.AutoCommitMarks(), kgo.DisableAutoCommit())},
 		{"direct-partition", group(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"y": {0: kgo.NewOffset()}}))},
 		{"ShareGroup", []kgo.Opt{kgo.ShareGroup("g"), kgo.ConsumeTopics("x")}},
-		{"Rack", []kgo.Opt{kgo.Rack("r")}},
 		{"ConsumePreferringLagFn", []kgo.Opt{kgo.ConsumePreferringLagFn(kgo.PreferLagAt(1))}},
 		{"MaxConcurrentFetches", []kgo.Opt{kgo.MaxConcurrentFetches(0)}},
 		{"BufferBytes", []kgo.Opt{rcconsumer.BufferBytes(0)}},
@@ -98,7 +97,7 @@ func TestGivenValuesWinOverDefaults(t *testing.T) {
 func TestReadingOptionsLeavesNothingBehind(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	for range 3 {
-		_, err := rcconsumer.New(kgo.Rack("refused"), kgo.SeedBrokers("127.0.0.1:1"))
+		_, err := rcconsumer.New(kgo.MaxConcurrentFetches(0), kgo.SeedBrokers("127.0.0.1:1"))
 		require.Error(t, err)
 	}
 	require.NoError(t, goleak.Find(before))

@@ -32,7 +32,7 @@ type partition struct {
 	// The rest is guarded by mu.
 
 	// gen changes with everything that makes an answer on its way worthless:
-	// a seek, a reset, a new leader, a pause, an end of the assignment.
+	// a seek, a reset, another broker to ask, a pause, an end of the assignment.
 	gen uint64
 
 	gone bool // no longer read; nothing changes any more
@@ -42,6 +42,7 @@ type partition struct {
 
 	leader      int32 // noLeader if unknown
 	leaderEpoch int32
+	follow      following
 	rewinds     int // Metadata answers in a row that named an older epoch
 	topicID     [16]byte
 	retired     [][16]byte // earlier IDs of the topic's name, the newest last
@@ -71,7 +72,7 @@ type partition struct {
 }
 
 func newPartition(c *Consumer, topic string, id int32, start offsetSpec) *partition {
-	p := &partition{topic: topic, id: id, c: c, leader: noLeader, leaderEpoch: -1, endsEpoch: -1}
+	p := &partition{topic: topic, id: id, c: c, leader: noLeader, leaderEpoch: -1, endsEpoch: -1, follow: following{replica: noLeader}}
 	p.pos = Position{
 		Next: -1, NextEpoch: -1, LogStartOffset: -1, LastStableOffset: -1, HighWatermark: -1, Committed: -1,
 		readUncommitted: c.cfg.readUncommitted,

@@ -20,8 +20,6 @@ func refusedOptions(cl *kgo.Client) []string {
 	}
 	refuse(value[string](cl, kgo.ShareGroup) != "",
 		"ShareGroup: share groups have no read position to filter for; use kgo itself")
-	refuse(value[string](cl, kgo.Rack) != "",
-		"Rack: reading from followers is not supported; leave it out to read from leaders")
 	refuse(value[kgo.PreferLagFn](cl, kgo.ConsumePreferringLagFn) != nil,
 		"ConsumePreferringLagFn: partitions take turns here; leave it out")
 	refuse(value[int](cl, kgo.MaxConcurrentFetches) == 0,

@@ -2,6 +2,7 @@ package rcconsumer
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -30,7 +31,9 @@ type wanted struct {
 	offset  int64
 	epoch   int32
 	topicID [16]byte
-	settled bool // answered
+
+	rackless bool // its leader is not to name a follower
+	settled  bool // answered
 }
 
 // plan is what one Fetch asks for.
@@ -82,6 +85,9 @@ func (pl *plan) request(cfg *config, maxBytes, maxPartBytes int32, wait time.Dur
 	req.MaxWaitMillis = int32(wait.Milliseconds())
 	req.MinBytes = cfg.minBytes
 	req.MaxBytes = maxBytes
+	if !slices.ContainsFunc(pl.wanted, func(w wanted) bool { return w.rackless }) {
+		req.Rack = cfg.rack
+	}
 	if !cfg.readUncommitted {
 		req.IsolationLevel = 1
 	}

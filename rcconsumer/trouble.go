@@ -50,13 +50,17 @@ const noProgressPatience = 3
 // noProgressLocked handles bytes without a complete batch at or above the
 // fetch offset.
 func (p *partition) noProgressLocked(size int, n *notices) {
-	err := &NoProgressError{Topic: p.topic, Partition: p.id, Offset: p.fetchOffset, Bytes: size}
+	err := p.noProgress(size)
 	p.parkHereLocked()
 	if p.trouble.repeats >= noProgressPatience {
 		p.handOutLocked(err, n)
 	} else if p.trouble.told.fresh(err, time.Now()) {
 		n.err = err
 	}
+}
+
+func (p *partition) noProgress(size int) *NoProgressError {
+	return &NoProgressError{Topic: p.topic, Partition: p.id, Offset: p.fetchOffset, Bytes: size}
 }
 
 // unknownTopicPatience is how many UNKNOWN_TOPIC_ID in a row are retried before
@@ -67,6 +71,9 @@ const unknownTopicPatience = 5
 // errorLocked handles a partition's error code. None of them moves the position
 // by itself.
 func (p *partition) errorLocked(a *answer, err error, n *notices) outcome {
+	if a.broker == p.follow.replica {
+		return p.followerErrorLocked(a, err, n)
+	}
 	o := outcome{served: true, refresh: true}
 	switch {
 	case errors.Is(err, kerr.OffsetOutOfRange):

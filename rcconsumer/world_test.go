@@ -205,6 +205,7 @@ func (w *world) answer(req *kmsg.FetchRequest, node int32, first bool) (*kmsg.Fe
 				partition: rp.Partition, offset: rp.FetchOffset, epoch: rp.CurrentLeaderEpoch, node: node,
 				version: req.Version, wait: req.MaxWaitMillis, isolation: req.IsolationLevel,
 				nth: len(f.asks), alone: len(req.Topics) == 1 && len(rt.Partitions) == 1,
+				rack: req.Rack, at: time.Since(w.began),
 			}
 			if first {
 				f.asks = append(f.asks, a)
