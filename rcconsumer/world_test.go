@@ -31,6 +31,8 @@ type world struct {
 	forged   map[int32]*forged
 	edit     func(*kmsg.FetchRequest, *kmsg.FetchResponse) // has the last say on a forged answer
 	editList func(*kmsg.ListOffsetsRequest, *kmsg.ListOffsetsResponse)
+	broken   map[int32]bool // brokers that close the connection at a forged Fetch
+	mute     map[int32]bool // brokers that do not answer one
 	changed  chan struct{}
 	fetches  []*fetched
 	lists    []kmsg.ListOffsetsRequest
@@ -61,7 +63,8 @@ func makeWorld(t *testing.T, brokers int, partitions int32, test func(*testing.T
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{
 			t: t, began: time.Now(),
-			forged: make(map[int32]*forged), changed: make(chan struct{}), over: make(chan struct{}),
+			forged: make(map[int32]*forged), broken: make(map[int32]bool), mute: make(map[int32]bool),
+			changed: make(chan struct{}), over: make(chan struct{}),
 		}
 		ports := make([]int, brokers)
 		for i := range ports {
@@ -160,7 +163,13 @@ func (w *world) onFetch(kreq kmsg.Request) (kmsg.Response, error, bool) {
 		resp, now := w.answer(req, seen.node, first)
 		changed := w.changed
 		wait := time.Until(until)
-		if now || wait <= 0 {
+		if w.broken[seen.node] {
+			w.mu.Unlock()
+			return nil, errors.New("broken"), true
+		}
+		if w.mute[seen.node] {
+			wait = time.Hour
+		} else if now || wait <= 0 {
 			seen.bytes = recordBytes(resp)
 			w.mu.Unlock()
 			return resp, nil, true
