@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/readcommitted/internal/pass"
@@ -172,7 +173,7 @@ func (p *partition) wantLocked(broker int32, now time.Time, pl *plan) (w wanted,
 	}
 	return wanted{
 		p: p, gen: p.gen, offset: p.fetchOffset, epoch: p.leaderEpoch, topicID: p.topicID,
-		rackless: p.leader == broker && p.shunsLocked(now),
+		followed: p.leader != broker, rackless: p.leader == broker && p.shunsLocked(now),
 	}, p.probe.due
 }
 
@@ -198,17 +199,33 @@ func (b *broker) fetch(ctx context.Context, pl *plan, reserved int64) {
 	}
 	b.failures = 0
 	l.resize(int64(bytesIn(resp)))
-	if resp.ThrottleMillis > 0 {
-		// Sent any earlier, our next Fetch would hold up heartbeats and
-		// commits on their way to the same broker (KIP-219).
-		b.notBefore = time.Now().Add(time.Duration(resp.ThrottleMillis) * time.Millisecond)
-	}
+	defer b.throttled(time.Now(), time.Duration(resp.ThrottleMillis)*time.Millisecond)
 	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
 		b.failed(ctx, err)
 		return
 	}
 	b.pace(b.deliver(pl, resp, l), pl.leftOut, wait, time.Since(sent))
 }
+
+// throttled leaves the broker alone for as long as it asks (KIP-219): sent any
+// earlier, our next Fetch would hold up heartbeats and commits on their way to the
+// same broker. No wait is too long, since kgo keeps to it in any case; but no
+// follower is worth a long one.
+func (b *broker) throttled(since time.Time, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	b.notBefore = later(b.notBefore, since.Add(d))
+	if d >= throttleTold {
+		b.c.report.log(kgo.LogLevelInfo, "a broker asks not to be asked for a while", "broker", b.id, "throttle", d)
+	}
+	if d >= idleRecheck {
+		b.desert(fmt.Errorf("throttled for %v", d))
+	}
+}
+
+// throttleTold is how long a throttle is worth a log line.
+const throttleTold = time.Second
 
 // failed backs off after a request that got no usable answer.
 func (b *broker) failed(ctx context.Context, err error) {

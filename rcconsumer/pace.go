@@ -2,6 +2,7 @@ package rcconsumer
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -29,6 +30,8 @@ func (pl *plan) longPoll(most time.Duration) time.Duration {
 		return 0 // a long poll would keep those left out from their room
 	case !pl.next.IsZero():
 		return min(most, aside) // parked ones want in
+	case slices.ContainsFunc(pl.wanted, func(w wanted) bool { return w.followed }):
+		return min(most, idleRecheck)
 	default:
 		return most
 	}

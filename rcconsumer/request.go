@@ -32,6 +32,7 @@ type wanted struct {
 	epoch   int32
 	topicID [16]byte
 
+	followed bool // asked for at a follower
 	rackless bool // its leader is not to name a follower
 	settled  bool // answered
 }
