@@ -127,7 +127,7 @@ func (p *partition) followerErrorLocked(a *answer, err error, n *notices) outcom
 		return outcome{served: true}
 	}
 	p.leaveLocked(err, n)
-	if p.c.cfg.keepRetryable && kerr.IsRetriable(err) && !errors.Is(err, kerr.OffsetOutOfRange) && !errors.Is(err, kerr.FencedLeaderEpoch) {
+	if p.c.cfg.keepRetryable && kerr.IsRetriable(err) && !errors.Is(err, kerr.FencedLeaderEpoch) {
 		p.handOutLocked(err, n)
 	}
 	return outcome{served: true, refresh: true}
