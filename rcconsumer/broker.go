@@ -27,6 +27,7 @@ type broker struct {
 
 	// Of the goroutine alone:
 	scanner   pass.Scanner
+	session   session
 	failures  int       // requests that failed, in a row
 	hasty     int       // answers in a row that brought nothing and did not wait
 	notBefore time.Time // throttled, backing off or pacing: nothing is sent
@@ -186,7 +187,9 @@ func (b *broker) fetch(ctx context.Context, pl *plan, reserved int64) {
 	}
 	sent := time.Now()
 	overdue := b.c.meta.watch(wait + time.Second) // the leader may have moved or died
-	resp, release, err := b.c.fetch(ctx, b.id, pl.request(&b.c.cfg, int32(reserved), b.c.limits.partition.Load(), wait))
+	req := pl.request(&b.c.cfg, int32(reserved), b.c.limits.partition.Load(), wait)
+	within := b.prepare(pl, req)
+	resp, release, err := b.c.fetch(ctx, b.id, req)
 	overdue()
 	b.c.end()
 	l := newLease(b.c.budget, reserved)
@@ -194,6 +197,7 @@ func (b *broker) fetch(ctx context.Context, pl *plan, reserved int64) {
 	defer l.drop()
 	if err != nil {
 		l.resize(0)
+		b.session.broken(err)
 		b.failed(ctx, err)
 		return
 	}
@@ -201,10 +205,42 @@ func (b *broker) fetch(ctx context.Context, pl *plan, reserved int64) {
 	l.resize(int64(bytesIn(resp)))
 	defer b.throttled(time.Now(), time.Duration(resp.ThrottleMillis)*time.Millisecond)
 	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
-		b.failed(ctx, err)
+		if !b.session.broken(err) {
+			b.failed(ctx, err)
+		}
 		return
 	}
-	b.pace(b.deliver(pl, resp, l), pl.leftOut, wait, time.Since(sent))
+	got := b.deliver(pl, resp, l)
+	if within {
+		b.remember(pl, resp)
+	}
+	b.pace(got, pl.leftOut, wait, time.Since(sent))
+}
+
+// prepare makes the request part of the broker's fetch session, if it is to be.
+func (b *broker) prepare(pl *plan, req kmsg.Request) (within bool) {
+	full, withIDs := req.(*kmsg.FetchRequest)
+	if !withIDs || pl.alone || b.c.cfg.noSessions || !b.session.wants(len(pl.wanted), time.Now()) {
+		return false // without a session, which leaves the one there is as it is
+	}
+	b.session.prepare(full)
+	return true
+}
+
+// remember goes on with the session, and looks at what the answer left out.
+func (b *broker) remember(pl *plan, resp *kmsg.FetchResponse) {
+	full := b.session.full
+	b.session.answered(resp, time.Now())
+	if !full {
+		b.unchanged(pl, bytesIn(resp))
+		return
+	}
+	for i := range pl.wanted {
+		if !pl.wanted[i].settled { // the first answer has everything, or is none
+			b.session.broken(nil)
+			return
+		}
+	}
 }
 
 // throttled leaves the broker alone for as long as it asks (KIP-219): sent any

@@ -176,13 +176,12 @@ func TestLeaderThatStoppedIsReadElsewhereSoon(t *testing.T) {
 
 // throttle forges one partition that is answered a batch at a time, and
 // throttles.
-func throttle(w *world, millis int32) *forged {
+func throttle(w *world, millis int32) {
 	f := w.forge(0, singles(0, 9)...)
 	w.change(func() {
 		f.batches = 1
 		w.edit = func(_ *kmsg.FetchRequest, resp *kmsg.FetchResponse) { resp.ThrottleMillis = millis }
 	})
-	return f
 }
 
 // Source: KIP-219.

@@ -47,6 +47,7 @@ type config struct {
 	maxBytes        int32
 	maxPartBytes    int32
 	maxConcurrent   int
+	noSessions      bool
 	rack            string
 	recheck         time.Duration // how long a follower is read from
 
@@ -280,6 +281,7 @@ func configOf(cl *kgo.Client) config {
 		maxBytes:         value[int32](cl, kgo.FetchMaxBytes),
 		maxPartBytes:     value[int32](cl, kgo.FetchMaxPartitionBytes),
 		maxConcurrent:    value[int](cl, kgo.MaxConcurrentFetches),
+		noSessions:       value[bool](cl, kgo.DisableFetchSessions),
 		rack:             value[string](cl, kgo.Rack),
 		recheck:          value[time.Duration](cl, kgo.RecheckPreferredReplicaInterval),
 		maxDecompressed:  value[int](cl, kgo.MaxDecompressBatchBytes),
