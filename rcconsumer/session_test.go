@@ -64,6 +64,8 @@ func TestManyPartitionsAreAskedForWithinASession(t *testing.T) {
 			total += partitionsIn(&f.req)
 		}
 		require.Equal(t, 1, total, "only the partition whose offset moved is named, once")
+		stats := c.Stats()[topic][7]
+		require.Equal(t, stats.DeliveredBytes, stats.FetchedBytes, "nothing is sent twice")
 		pos, _ := c.Position(topic, 100)
 		require.Less(t, time.Since(pos.UpdatedAt), time.Second, "an answer that leaves a partition out says that its ends have not moved")
 		require.True(t, pos.CaughtUp())
