@@ -141,6 +141,7 @@ func TestFollowerThatTheLeaderPrefersIsRead(t *testing.T) {
 		asked := w.asksOf(f, leader)
 		require.Len(t, asked, 1, "a follower that brings records is not doubted")
 		require.GreaterOrEqual(t, asked[0].version, int16(11))
+		require.Less(t, w.asksOf(f, follower)[0].at-asked[0].at, 10*time.Millisecond)
 		for _, a := range w.asksOf(f, follower) {
 			require.Equal(t, asked[0].epoch, a.epoch)
 			require.Equal(t, rack, a.rack)

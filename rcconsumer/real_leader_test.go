@@ -20,7 +20,7 @@ const loaded = 3
 
 // whileReading writes and reads at once, has the cluster disturbed meanwhile,
 // and compares all that was read with all that was written.
-func whileReading(t *testing.T, cluster *kafkatest.Cluster, disturb func(*testing.T, *ledger, *harvest)) {
+func whileReading(t *testing.T, cluster *kafkatest.Cluster, disturb func(*testing.T, *ledger, *harvest), opts ...kgo.Opt) {
 	t.Helper()
 	l := newLedger(t, cluster, kafkatest.TopicConfig{
 		Partitions: loaded + 1, Replication: 3, Config: map[string]string{"min.insync.replicas": "2"},
@@ -28,7 +28,7 @@ func whileReading(t *testing.T, cluster *kafkatest.Cluster, disturb func(*testin
 	d := load{l: l, partitions: loaded, disturbed: true}
 	d.run(t, 1, 4, 0)
 	t.Cleanup(d.stop) // also when the test fails
-	h := newHarvest(newConsumer(t, cluster, kgo.ConsumeTopics(l.topic)))
+	h := newHarvest(newConsumer(t, cluster, append(opts, kgo.ConsumeTopics(l.topic))...))
 	h.limit = 3 * time.Minute // a coordinator may need more than one to end what a dead broker left
 	h.until(t, "the load", func() bool { return h.total() > 300 })
 	disturb(t, l, h)
