@@ -48,6 +48,11 @@ type Consumer struct {
 // as with kgo. Without partitions or topics there is nothing to read: polls wait
 // for their context.
 //
+// With kgo.Rack a partition is read from the follower that its leader prefers
+// (KIP-392): for kgo.RecheckPreferredReplicaInterval, or until the follower fails
+// or brings nothing for a minute. What a follower says is no error: the leader
+// decides.
+//
 // Defaults that differ from kgo's: the isolation level is read_committed, and
 // FetchMaxWait is 500 ms. Invalid options are reported as kgo.NewClient does;
 // options that this consumer cannot honour are refused by name.

@@ -28,7 +28,7 @@ const (
 	// idleRecheck is how long a follower may bring nothing before the leader is
 	// asked whether it is still a good one: a follower that is cut off from its
 	// leader looks like an idle partition.
-	idleRecheck = 30 * time.Second
+	idleRecheck = time.Minute
 	// firstShun and longestShun are how long the leader is asked without the rack
 	// after a follower has failed: with it, it would answer with the follower's
 	// name and no bytes.

@@ -3,6 +3,7 @@ package rcconsumer_test
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -79,8 +80,17 @@ func TestRealFollowersOfTheReadersRackAreRead(t *testing.T) {
 		require.Greater(t, records[near.ID()], 9*(records[1]+records[3]), "nearly all")
 		require.Greater(t, bytes[near.ID()], bytes[1]+bytes[3])
 
+		far := slices.IndexFunc([]int32{0, 1, 2}, func(p int32) bool {
+			return l.c.WaitLeader(t, l.topic, p, kafkatest.AnyLeader) != near.ID()
+		})
 		require.NoError(t, near.Kill())
 		killed := time.Now()
+		h.until(t, "an answer of a leader", func() bool {
+			pos, _ := h.c.Position(l.topic, int32(far))
+			return pos.UpdatedAt.After(killed.Add(100 * time.Millisecond))
+		})
+		t.Logf("a leader answered %v after the follower died", time.Since(killed))
+		require.Less(t, time.Since(killed), 5*time.Second)
 		before := h.total()
 		h.until(t, "records of the leaders", func() bool { _, others := seen.of(near.ID()); return others > 100 })
 		t.Logf("100 records of the leaders %v after the follower died, %d read", time.Since(killed), h.total()-before)
