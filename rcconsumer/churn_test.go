@@ -180,7 +180,7 @@ func throttle(w *world, millis int32) {
 	f := w.forge(0, singles(0, 9)...)
 	w.change(func() {
 		f.batches = 1
-		w.edit = func(_ *kmsg.FetchRequest, resp *kmsg.FetchResponse) { resp.ThrottleMillis = millis }
+		w.throttle[0] = millis
 	})
 }
 
@@ -231,11 +231,7 @@ func TestFollowerThatThrottlesForLongIsLeft(t *testing.T) {
 		f := preferring(w, follower, singles(0, 4), nil)
 		w.change(func() {
 			f.batches = 1
-			w.edit = func(_ *kmsg.FetchRequest, resp *kmsg.FetchResponse) {
-				if w.CurrentNode() == follower {
-					resp.ThrottleMillis = 3_600_000
-				}
-			}
+			w.throttle[follower] = 3_600_000
 		})
 		var hook senders
 		c := w.consumer(startAt(0), kgo.Rack(rack), kgo.WithHooks(&hook))

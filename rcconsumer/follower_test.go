@@ -213,27 +213,23 @@ func TestLeaderIsAskedAgainWhenTheTimeOfAFollowerIsOver(t *testing.T) {
 
 // A follower that is cut off from its leader looks like an idle partition.
 func TestLeaderIsAskedWhenAFollowerBringsNothingForLong(t *testing.T) {
-	inWorld(t, 3, 1, func(t *testing.T, w *world) {
-		var cut atomic.Bool
-		f := preferring(w, follower, singles(0, 4), nil)
-		plain := f.script
-		w.change(func() {
-			f.script = func(a ask) *kmsg.FetchResponseTopicPartition {
-				switch {
-				case !cut.Load():
-					return plain(a)
-				case a.node == follower:
-					return nothing(5, 5)
-				}
-				return nil // not in sync, so not preferred
-			}
+	for name, wait := range map[string]time.Duration{"short polls": 500 * time.Millisecond, "long polls": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 3, 1, func(t *testing.T, w *world) { cutOff(t, w, kgo.FetchMaxWait(wait)) })
 		})
-		c := w.consumer(startAt(0), kgo.Rack(rack))
-		require.Equal(t, span(0, 4), readOffsets(t, c, 5))
-		cut.Store(true)
-		w.grow(f, singles(5, 9)...)
-		require.Equal(t, span(5, 9), offsets(poll(c, 62*time.Second)))
+	}
+}
+
+func cutOff(t *testing.T, w *world, opts ...kgo.Opt) {
+	f := preferring(w, follower, singles(0, 4), nil)
+	c := w.consumer(append(opts, startAt(0), kgo.Rack(rack))...)
+	require.Equal(t, span(0, 4), readOffsets(t, c, 5))
+	w.change(func() {
+		f.script = nil // not in sync, so not preferred
+		f.behind = map[int32]int64{follower: 5}
 	})
+	w.grow(f, singles(5, 9)...)
+	require.Equal(t, span(5, 9), offsets(poll(c, 122*time.Second)))
 }
 
 func TestNewLeaderIsAskedForItsOwnPreference(t *testing.T) {
@@ -438,6 +434,21 @@ func TestFollowerThatLeavesTheClusterIsLeftAndTakenUpAgain(t *testing.T) {
 		require.Equal(t, span(10, 14), readOffsets(t, c, 5))
 		require.Equal(t, sentBy(follower, 5), hook.take())
 	}, kfake.Ports(9092, 9093, 9094))
+}
+
+func TestFollowerThatLeavesTheClusterWhileItIsNotAskedIsLeft(t *testing.T) {
+	inWorld(t, 3, 1, func(t *testing.T, w *world) {
+		said := w.answerCluster()
+		f := preferring(w, follower, singles(0, 4), nil)
+		w.change(func() { w.throttle[follower] = 30_000 })
+		c := w.consumer(append(quick, startAt(0), kgo.Rack(rack))...)
+		require.Equal(t, span(0, 4), readOffsets(t, c, 5))
+		said.gone.Store(follower)
+		w.grow(f, singles(5, 9)...)
+		began := time.Now()
+		require.Equal(t, span(5, 9), readOffsets(t, c, 5))
+		require.Less(t, time.Since(began), 3*time.Second)
+	})
 }
 
 // A leader that answers nothing but a name, and a follower that cannot be read.

@@ -29,7 +29,8 @@ type forged struct {
 	log            batchtest.Log
 	aborted        []kmsg.FetchResponseTopicPartitionAbortedTransaction
 	start, lso, hw int64
-	batches        int // in one answer; 0 is all
+	batches        int             // in one answer; 0 is all
+	behind         map[int32]int64 // where the log ends at followers that are cut off
 
 	// script overrides all of this; nil is returned for what it does not want
 	// to answer. What it answers is answered at once.
@@ -53,15 +54,19 @@ func (f *forged) answer(a ask, room int, first bool) (sp *kmsg.FetchResponseTopi
 			return sp, true
 		}
 	}
-	if a.offset < f.start || a.offset > f.hw {
+	lso, hw := f.lso, f.hw
+	if end, ok := f.behind[a.node]; ok {
+		lso, hw = min(lso, end), min(hw, end)
+	}
+	if a.offset < f.start || a.offset > hw {
 		return failure(kerr.OffsetOutOfRange), true
 	}
-	bound := f.hw
+	bound := hw
 	if a.isolation == 1 {
-		bound = f.lso
+		bound = lso
 	}
 	sp = batchtest.Log{}.Partition(f.aborted)
-	sp.LogStartOffset, sp.LastStableOffset, sp.HighWatermark = f.start, f.lso, f.hw
+	sp.LogStartOffset, sp.LastStableOffset, sp.HighWatermark = f.start, lso, hw
 	taken := 0
 	if f.wire == nil {
 		for _, e := range f.log {

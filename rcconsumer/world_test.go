@@ -31,8 +31,9 @@ type world struct {
 	forged   map[int32]*forged
 	edit     func(*kmsg.FetchRequest, *kmsg.FetchResponse) // has the last say on a forged answer
 	editList func(*kmsg.ListOffsetsRequest, *kmsg.ListOffsetsResponse)
-	broken   map[int32]bool // brokers that close the connection at a forged Fetch
-	mute     map[int32]bool // brokers that do not answer one
+	broken   map[int32]bool  // brokers that close the connection at a forged Fetch
+	mute     map[int32]bool  // brokers that do not answer one
+	throttle map[int32]int32 // milliseconds, by broker
 	changed  chan struct{}
 	fetches  []*fetched
 	lists    []kmsg.ListOffsetsRequest
@@ -63,7 +64,7 @@ func makeWorld(t *testing.T, brokers int, partitions int32, test func(*testing.T
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{
 			t: t, began: time.Now(),
-			forged: make(map[int32]*forged), broken: make(map[int32]bool), mute: make(map[int32]bool),
+			forged: make(map[int32]*forged), broken: make(map[int32]bool), mute: make(map[int32]bool), throttle: make(map[int32]int32),
 			changed: make(chan struct{}), over: make(chan struct{}),
 		}
 		ports := make([]int, brokers)
@@ -201,6 +202,7 @@ func (w *world) landed() {
 // answer makes a whole answer, and says whether it is to be sent at once.
 func (w *world) answer(req *kmsg.FetchRequest, node int32, first bool) (*kmsg.FetchResponse, bool) {
 	resp := req.ResponseKind().(*kmsg.FetchResponse)
+	resp.ThrottleMillis = w.throttle[node]
 	now, room := false, int(req.MaxBytes)
 	for _, rt := range req.Topics {
 		st := kmsg.NewFetchResponseTopic()
