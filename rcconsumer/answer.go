@@ -96,6 +96,9 @@ func (p *partition) acceptLocked(a *answer, n *notices) outcome {
 	if err := kerr.ErrorForCode(a.part.ErrorCode); err != nil {
 		return p.errorLocked(a, err, n)
 	}
+	if p.divergingLocked(a, n) {
+		return outcome{served: true}
+	}
 	before := p.pos.CaughtUp()
 	p.endsLocked(a.wanted.epoch, a.part.LogStartOffset, a.part.LastStableOffset, a.part.HighWatermark)
 	// Who reads up to an end must hear that it is reached already.
@@ -135,7 +138,9 @@ func (p *partition) scanLocked(a *answer, n *notices) outcome {
 	a.lease.retain()
 	progressed := res.Next > p.fetchOffset
 	worst := firstHarmful(res.Anomalies, a.scanner)
-	p.fetchOffset = res.Next
+	if progressed {
+		p.fetchOffset, p.fetchEpoch = res.Next, res.NextEpoch
+	}
 	p.quiet, p.probe, p.pos.readTo = 0, probing{}, 0
 	p.follow.fed = time.Now()
 	switch {

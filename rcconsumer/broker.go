@@ -161,7 +161,7 @@ func (b *broker) plan(now time.Time) plan {
 // partition that would like more but must wait.
 func (p *partition) wantLocked(broker int32, now time.Time, pl *plan) (w wanted, probing bool) {
 	switch {
-	case p.sourceLocked() != broker || p.phase != fetching || p.c.pauses.paused(p.topic, p.id):
+	case p.sourceLocked() != broker || p.phase != fetching || p.mustValidateLocked() || p.c.pauses.paused(p.topic, p.id):
 		return w, false
 	case p.parked.After(now):
 		if pl.next.IsZero() || p.parked.Before(pl.next) {

@@ -163,7 +163,8 @@ func (p *partition) decode(k pass.Kept, broker int32) ([]*kgo.Record, error) {
 // decoded, and throws away everything fetched behind it.
 func (p *partition) damagedLocked(q *piece, k pass.Kept, err error) {
 	p.dropLocked()
-	p.phase, p.fetchOffset = fetching, max(p.pos.Next, k.First())
+	p.phase = fetching
+	p.fetchFromLocked(max(p.pos.Next, k.First()), p.pos.NextEpoch)
 	if pass.IsTooLarge(err) {
 		p.restLocked() // fetched again it would be as large
 	} else {

@@ -74,6 +74,25 @@ func (e *OffsetOutOfRangeError) Error() string {
 
 func (*OffsetOutOfRangeError) Unwrap() error { return kerr.OffsetOutOfRange }
 
+// LogTruncationError is handed out, once, when the log was truncated somewhere
+// in front of the offset to read, the leader cannot say where, and
+// kgo.NoResetOffset forbids to move. The partition then rests until SetOffsets.
+// It unwraps to kerr.OffsetOutOfRange, as which other reset policies treat it.
+// A truncation at a known place is told by a *kgo.ErrDataLoss instead.
+type LogTruncationError struct {
+	Topic     string
+	Partition int32
+	Offset    int64 // the offset that was to be read
+	Epoch     int32 // leader epoch of the record in front of it
+}
+
+func (e *LogTruncationError) Error() string {
+	return fmt.Sprintf("topic %s partition %d: the log was truncated in front of offset %d, at a place that is not known: the leader has no record of leader epoch %d",
+		e.Topic, e.Partition, e.Offset, e.Epoch)
+}
+
+func (*LogTruncationError) Unwrap() error { return kerr.OffsetOutOfRange }
+
 // NoProgressError is handed out when a broker keeps answering a Fetch with
 // bytes that hold no complete batch at or above the fetch offset. The consumer
 // goes on asking, seldom.
@@ -127,7 +146,7 @@ func slogLevel(l kgo.LogLevel) slog.Level {
 func isTransient(err error) bool {
 	var netErr net.Error
 	return kerr.IsRetriable(err) || kgo.IsRetryableBrokerErr(err) || errors.As(err, &netErr) ||
-		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errNotListed) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errLeftOut) ||
 		strings.Contains(err.Error(), "unknown broker") // kgo does not export it
 }
 

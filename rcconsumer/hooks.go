@@ -24,8 +24,8 @@ type HookAbortedBatch interface {
 	OnAbortedBatch(topic string, partition int32, b BatchInfo)
 }
 
-// HookFetchError is called for every error of a Fetch, ListOffsets or Metadata
-// answer that the consumer retries on its own. topic is empty and partition -1
+// HookFetchError is called for every error of a Fetch, ListOffsets,
+// OffsetForLeaderEpoch or Metadata answer that the consumer retries on its own. topic is empty and partition -1
 // if a whole broker failed. The same error is told at most once a second per
 // partition or broker.
 type HookFetchError interface {
@@ -33,8 +33,8 @@ type HookFetchError interface {
 }
 
 // HookOffsetReset is called when the consumer moves a partition to an offset
-// that nobody asked for: to the log start after records were deleted, or by
-// kgo.ConsumeResetOffset.
+// that nobody asked for: to the log start after records were deleted, to where
+// the log was truncated, or by kgo.ConsumeResetOffset.
 type HookOffsetReset interface {
 	OnOffsetReset(topic string, partition int32, from, to int64)
 }

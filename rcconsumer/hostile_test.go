@@ -84,7 +84,9 @@ func (l *liar) part(a ask) *kmsg.FetchResponseTopicPartition {
 	case 6:
 		sp.PreferredReadReplica = int32(l.IntN(4))
 	case 7:
-		sp.DivergingEpoch.Epoch, sp.DivergingEpoch.EndOffset = int32(l.IntN(9)), l.end()
+		if end := l.end(); end < 0 || end >= a.offset { // below it says that the log was truncated
+			sp.DivergingEpoch.Epoch, sp.DivergingEpoch.EndOffset = int32(l.IntN(9)), end
+		}
 		sp.SnapshotID.EndOffset = l.end()
 	}
 	if l.IntN(2) == 0 {

@@ -132,16 +132,20 @@ func (p *partition) beginAnewLocked(n *notices) {
 // setLeaderLocked adopts what metadata or a broker's hint says, if it is not
 // older than what is known, and reports whether anything changed.
 func (p *partition) setLeaderLocked(leader, epoch int32) bool {
-	if p.gone || epoch >= 0 && epoch < p.leaderEpoch || leader == p.leader && epoch == p.leaderEpoch {
+	if leader < 0 {
+		leader = noLeader
+	}
+	if leader < 0 || epoch < 0 {
+		epoch = p.leaderEpoch // no epoch undoes none that is known, else a truncation would go unseen: twmb/franz-go#1331
+	}
+	if p.gone || epoch < p.leaderEpoch || leader == p.leader && epoch == p.leaderEpoch {
 		return false
 	}
-	if leader < 0 {
-		leader, epoch = noLeader, p.leaderEpoch // a leaderless partition keeps its epoch: twmb/franz-go#1331
-		if p.leader == noLeader {
-			return false
-		}
-	}
+	grown := epoch > p.leaderEpoch
 	p.leader, p.leaderEpoch = leader, epoch
+	if grown {
+		p.doubtLocked()
+	}
 	p.moveSourceLocked(noLeader) // the new leader may prefer another replica
 	return true
 }

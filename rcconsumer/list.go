@@ -141,7 +141,7 @@ func (c *Consumer) list(ctx context.Context, q query, jobs []*job) {
 	topics := make(map[string]int)
 	for _, j := range jobs {
 		byKey[key{topic: j.p.topic, partition: j.p.id}] = j
-		j.answers[q] = listed{offset: -1, epoch: -1, timestamp: -1, err: errNotListed}
+		j.answers[q] = listed{offset: -1, epoch: -1, timestamp: -1, err: errLeftOut}
 		i, ok := topics[j.p.topic]
 		if !ok {
 			i = len(req.Topics)
@@ -159,8 +159,6 @@ func (c *Consumer) list(ctx context.Context, q query, jobs []*job) {
 		noteShard(shard, q, byKey)
 	}
 }
-
-var errNotListed = errors.New("the broker left the partition out of its ListOffsets answer")
 
 func noteShard(shard kgo.ResponseShard, q query, byKey map[key]*job) {
 	err := shard.Err

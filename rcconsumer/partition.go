@@ -47,8 +47,11 @@ type partition struct {
 	topicID     [16]byte
 	retired     [][16]byte // earlier IDs of the topic's name, the newest last
 	listing     bool       // ListOffsets is on its way
+	asked       int32      // leader that is being asked where fetchEpoch ends, noLeader if none is
 
 	fetchOffset int64 // end of the last scanned batch
+	fetchEpoch  int32 // leader epoch of that batch, or of what lies in front of a start; -1 unknown
+	doubted     bool  // the leader may not have what lies in front of fetchOffset
 	parked      time.Time
 	trouble     trouble // errors of this partition in a row
 	quiet       int     // answers in a row without bytes that did not wait
@@ -72,7 +75,10 @@ type partition struct {
 }
 
 func newPartition(c *Consumer, topic string, id int32, start offsetSpec) *partition {
-	p := &partition{topic: topic, id: id, c: c, leader: noLeader, leaderEpoch: -1, endsEpoch: -1, follow: following{replica: noLeader}}
+	p := &partition{
+		topic: topic, id: id, c: c, leader: noLeader, leaderEpoch: -1, endsEpoch: -1,
+		follow: following{replica: noLeader}, asked: noLeader, fetchEpoch: -1,
+	}
 	p.pos = Position{
 		Next: -1, NextEpoch: -1, LogStartOffset: -1, LastStableOffset: -1, HighWatermark: -1, Committed: -1,
 		readUncommitted: c.cfg.readUncommitted,
@@ -92,6 +98,7 @@ func (p *partition) beginLocked(spec offsetSpec) {
 	}
 	if at, ok := spec.exact(); ok {
 		p.seekLocked(at, spec.epoch)
+		p.doubtLocked()
 		return
 	}
 	p.awaitLocked(want{spec: spec})
@@ -104,8 +111,9 @@ func (p *partition) seekLocked(at int64, epoch int32) {
 	}
 	p.dropLocked()
 	p.phase = fetching
-	p.fetchOffset = at
-	p.pos.Next, p.pos.NextEpoch = at, max(epoch, -1)
+	p.doubted = false
+	p.fetchFromLocked(at, epoch)
+	p.pos.Next, p.pos.NextEpoch = at, p.fetchEpoch
 	p.pos.readTo = 0
 	p.lastTime = time.Time{}
 	p.trouble, p.probe, p.quiet = trouble{}, probing{}, 0
@@ -114,6 +122,13 @@ func (p *partition) seekLocked(at int64, epoch int32) {
 	if p.leaving {
 		p.restLocked()
 	}
+}
+
+// fetchFromLocked makes at the next offset to fetch. A doubt stays, if there is
+// an epoch to ask about.
+func (p *partition) fetchFromLocked(at int64, epoch int32) {
+	p.fetchOffset, p.fetchEpoch = at, max(epoch, -1)
+	p.doubted = p.doubted && p.fetchEpoch >= 0
 }
 
 // awaitLocked stops fetching until the offset has been found.

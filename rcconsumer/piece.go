@@ -17,6 +17,8 @@ type piece struct {
 
 	jump   bool  // after all of it the position goes to jumpTo, forward or back
 	jumpTo int64 // where reading goes on after a reset
+	// jumpEpoch is the leader epoch in front of jumpTo, -1 if not known.
+	jumpEpoch int32
 
 	broker                                          int32 // that sent it
 	highWatermark, lastStableOffset, logStartOffset int64 // as the answer had them

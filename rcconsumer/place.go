@@ -14,7 +14,7 @@ func (c *Consumer) place(p *partition) {
 	if p.gone { // released meanwhile
 		source = noLeader
 	}
-	awaits := p.phase == awaiting
+	awaits := p.phase == awaiting || p.mustValidateLocked()
 	c.mu.Lock()
 	// Under both locks: whoever changes the source places the partition after
 	// that, and no broker ends between here and add.

@@ -90,6 +90,10 @@ func collect[T any](c *Consumer, ask func(*partition) T) map[string]map[int32]T 
 // dropped and an answer that is on its way changes nothing. A partition that is
 // not being read and a negative offset are skipped, as in kgo. It ends the rest
 // of a partition that an error has stopped.
+//
+// An epoch >= 0 is the leader epoch of the record in front of the offset. The
+// leader is asked first whether its log still has it, and a *kgo.ErrDataLoss is
+// handed out if not (KIP-320); -1 goes to the offset unasked.
 func (c *Consumer) SetOffsets(offsets map[string]map[int32]kgo.EpochOffset) {
 	for topic, ps := range offsets {
 		for id, eo := range ps {
@@ -101,6 +105,7 @@ func (c *Consumer) SetOffsets(offsets map[string]map[int32]kgo.EpochOffset) {
 			p.soughtLocked(eo)
 			p.mu.Unlock()
 			c.pokeLeader(p)
+			c.resets.poke()
 		}
 	}
 }
@@ -112,5 +117,6 @@ func (p *partition) soughtLocked(to kgo.EpochOffset) {
 		return
 	}
 	p.seekLocked(to.Offset, to.Epoch)
+	p.doubtLocked()
 	p.progress.move(to, true)
 }

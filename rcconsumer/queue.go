@@ -39,7 +39,8 @@ func (p *partition) rewindLocked() {
 		p.keepJumpLocked(jump)
 	case holds:
 		p.dropLocked()
-		p.phase, p.fetchOffset = fetching, p.pos.Next
+		p.phase = fetching
+		p.fetchFromLocked(p.pos.Next, p.pos.NextEpoch)
 	case p.phase == fetching:
 		p.gen++ // an answer on its way would be buffered
 		p.audit.Clear()
@@ -64,7 +65,8 @@ func (p *partition) keepJumpLocked(i int) {
 	p.gen++
 	p.audit.Clear()
 	p.queue, p.queued = kept, 0
-	p.phase, p.fetchOffset = fetching, p.queue[len(kept)-1].jumpTo
+	p.phase = fetching
+	p.fetchFromLocked(p.unreadLocked())
 }
 
 // roomLocked reports whether more may be fetched for the partition: one answer
@@ -81,7 +83,9 @@ func (p *partition) appendLocked(q *piece) (moved bool) {
 	}
 	if n := len(p.queue); n > 0 && q.onlyError() && p.queue[n-1].onlyError() {
 		before := p.queue[n-1]
-		q.end = max(q.end, before.end)
+		if before.end > q.end {
+			q.end, q.endEpoch = before.end, before.endEpoch
+		}
 		p.queue[n-1] = q // the same trouble again, and nobody asked: the newest is enough
 		p.queued += q.bytes - before.bytes
 		return false
@@ -102,7 +106,11 @@ func (p *partition) settleLocked() (moved bool) {
 		}
 		if len(q.kept) > 0 {
 			k := q.kept[0]
-			p.reachLocked(k.First(), k.EpochBefore)
+			epoch := k.EpochBefore
+			if epoch < 0 { // a hole: the batch before came with another answer
+				epoch = p.pos.NextEpoch
+			}
+			p.reachLocked(k.First(), epoch)
 			break
 		}
 		p.reachLocked(q.end, q.endEpoch)
@@ -111,8 +119,8 @@ func (p *partition) settleLocked() (moved bool) {
 			break
 		}
 		if q.jump {
-			p.pos.Next, p.pos.NextEpoch, p.pos.readTo = q.jumpTo, -1, 0
-			p.progress.move(kgo.EpochOffset{Epoch: -1, Offset: q.jumpTo}, false)
+			p.pos.Next, p.pos.NextEpoch, p.pos.readTo = q.jumpTo, q.jumpEpoch, 0
+			p.progress.move(kgo.EpochOffset{Epoch: q.jumpEpoch, Offset: q.jumpTo}, false)
 		}
 		p.queue = p.queue[1:]
 		p.queued -= q.bytes
@@ -120,15 +128,12 @@ func (p *partition) settleLocked() (moved bool) {
 	return p.pos.Next != before
 }
 
-// reachLocked moves Next forward.
+// reachLocked moves Next forward, to the end of a batch of the given leader epoch.
 func (p *partition) reachLocked(offset int64, epoch int32) {
 	if offset <= p.pos.Next {
 		return
 	}
-	p.pos.Next = offset
-	if epoch >= 0 {
-		p.pos.NextEpoch = epoch
-	}
+	p.pos.Next, p.pos.NextEpoch = offset, epoch
 }
 
 // deliverableLocked reports whether a poll has something to take.

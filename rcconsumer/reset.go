@@ -21,6 +21,11 @@ type want struct {
 	consumed   time.Time // timestamp of the last record read in front of from; zero if none
 	tries      int       // how often from turned out to be in the log after all
 
+	// diverged: the leader knows nothing of epoch, that of the record in front
+	// of from. That from lies within the bounds of its log means nothing then.
+	diverged bool
+	epoch    int32
+
 	anew bool // the topic was created again; from is where its predecessor was left
 }
 
@@ -72,11 +77,16 @@ func (r *resetter) poke() {
 
 func (r *resetter) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		jobs, next := r.due(time.Now())
+		now := time.Now()
+		jobs, next := r.due(now)
 		for _, led := range jobs {
 			r.c.spawn(func(ctx context.Context) { r.resolve(ctx, led) })
 		}
-		sleep(ctx, next, r.wake)
+		doubted, sooner := r.unvalidated(now)
+		for leader, led := range doubted {
+			r.c.spawn(func(ctx context.Context) { r.validate(ctx, leader, led) })
+		}
+		sleep(ctx, min(next, sooner), r.wake)
 	}
 }
 
@@ -85,7 +95,7 @@ type job struct {
 	p       *partition
 	gen     uint64
 	want    want
-	epoch   int32 // leader epoch of the last batch read
+	epoch   int32 // leader epoch of the last batch scanned
 	answers [queries]listed
 }
 
@@ -101,7 +111,7 @@ func (r *resetter) due(now time.Time) (jobs map[int32][]*job, next time.Duration
 			next = min(next, p.parked.Sub(now))
 		default:
 			p.listing = true
-			jobs[p.leader] = append(jobs[p.leader], &job{p: p, gen: p.gen, want: p.want, epoch: p.pos.NextEpoch})
+			jobs[p.leader] = append(jobs[p.leader], &job{p: p, gen: p.gen, want: p.want, epoch: p.fetchEpoch})
 		}
 		p.mu.Unlock()
 	}
@@ -180,7 +190,7 @@ func (p *partition) resolveRangeLocked(j *job, n *notices) {
 	start, end := j.answers[queryStart].offset, j.answers[queryHighWatermark].offset
 	from := j.want.from
 	switch {
-	case from >= start && from <= end:
+	case from >= start && from <= end && !j.want.diverged:
 		// In the log after all: the broker was wrong or late, and a reset
 		// would skip or repeat data.
 		p.phase = fetching
@@ -190,7 +200,7 @@ func (p *partition) resolveRangeLocked(j *job, n *notices) {
 	case p.c.cfg.reset.noReset:
 		p.restLocked()
 		p.boundsLocked(start, end)
-		p.handOutLocked(&OffsetOutOfRangeError{Topic: p.topic, Partition: p.id, Offset: from, Start: start, End: end}, n)
+		p.handOutLocked(j.want.outOfRangeError(p, start, end), n)
 		return
 	}
 	to, lost := j.afterLoss(&p.c.cfg, start, end)
@@ -206,6 +216,14 @@ func (p *partition) resolveRangeLocked(j *job, n *notices) {
 	n.reset = &reset{from: from, to: to.offset}
 }
 
+// outOfRangeError is what a partition fails with that may not be reset.
+func (w *want) outOfRangeError(p *partition, start, end int64) error {
+	if w.diverged {
+		return &LogTruncationError{Topic: p.topic, Partition: p.id, Offset: w.from, Epoch: w.epoch}
+	}
+	return &OffsetOutOfRangeError{Topic: p.topic, Partition: p.id, Offset: w.from, Start: start, End: end}
+}
+
 // boundsLocked takes over the bounds of a log that does not have the fetch offset
 // any more: it was truncated, so what was known of its ends does not hold.
 func (p *partition) boundsLocked(start, end int64) {
@@ -219,14 +237,15 @@ func (p *partition) jumpLocked(to listed, err error, n *notices) {
 	p.want = want{}
 	p.audit.Clear()
 	q := &piece{
-		end: p.fetchOffset, endEpoch: -1, err: err, jump: true, jumpTo: to.offset,
+		end: p.fetchOffset, endEpoch: p.fetchEpoch, err: err, jump: true, jumpTo: to.offset, jumpEpoch: to.epoch,
 		highWatermark: p.pos.HighWatermark, lastStableOffset: p.pos.LastStableOffset, logStartOffset: p.pos.LogStartOffset,
 	}
-	p.fetchOffset = to.offset
+	p.fetchFromLocked(to.offset, to.epoch)
+	p.doubted = false // it comes from the leader itself
 	n.moved = p.appendLocked(q) || n.moved
 }
 
-// listFailedLocked tries again later. An error that will not go away by itself
+// listFailedLocked tries again later what a leader was asked about offsets. An error that will not go away by itself
 // is handed out as well, as kgo does.
 func (p *partition) listFailedLocked(err error, n *notices) {
 	p.trouble.streak++

@@ -17,7 +17,8 @@ import (
 )
 
 // world is a kfake cluster in a synctest bubble. Partitions of [topic] that are
-// forged have their Fetch and ListOffsets answers from the test; all else is
+// forged have their Fetch and ListOffsets answers from the test, and all have
+// those about leader epochs: kfake knows of none without data. All else is
 // kfake's. Everything asked is noted.
 type world struct {
 	*kfake.Cluster
@@ -37,6 +38,7 @@ type world struct {
 	changed  chan struct{}
 	fetches  []*fetched
 	lists    []kmsg.ListOffsetsRequest
+	epochs   epochs
 	metadata int
 	flying   int // forged fetches being answered
 	most     int // of flying, ever
@@ -95,6 +97,7 @@ func makeWorld(t *testing.T, brokers int, partitions int32, test func(*testing.T
 		cluster.ControlKey(int16(kmsg.Fetch), w.onFetch)
 		cluster.ControlKey(int16(kmsg.ListOffsets), w.onList)
 		cluster.ControlKey(int16(kmsg.Metadata), w.onMetadata)
+		cluster.ControlKey(int16(kmsg.OffsetForLeaderEpoch), w.onEpochs)
 		test(t, w)
 	})
 }
