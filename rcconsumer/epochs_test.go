@@ -27,8 +27,10 @@ type epochs struct {
 	// what it does not want to answer.
 	end  func(epochAsk) *kmsg.OffsetForLeaderEpochResponseTopicPartition
 	hold map[int32]chan struct{} // answers of a node wait until it is closed
-	asks []epochAsk
-	reqs int
+	// leaveOut is how many asks are left out of their answers.
+	leaveOut int
+	asks     []epochAsk
+	reqs     int
 }
 
 func (w *world) onEpochs(kreq kmsg.Request) (kmsg.Response, error, bool) {
@@ -68,6 +70,9 @@ func (w *world) epochEnds(req *kmsg.OffsetForLeaderEpochRequest, node int32) *km
 				replica: req.ReplicaID, version: req.Version, nth: len(w.epochs.asks),
 			}
 			w.epochs.asks = append(w.epochs.asks, a)
+			if a.nth < w.epochs.leaveOut {
+				continue
+			}
 			sp := endOf(rp.LeaderEpoch, math.MaxInt64)
 			if w.epochs.end != nil {
 				if own := w.epochs.end(a); own != nil {
@@ -145,10 +150,17 @@ func written(epoch int32, first, last int64) batchtest.Log {
 	return log
 }
 
-// becomes replaces the log of a forged partition.
-func (w *world) becomes(f *forged, logs ...batchtest.Log) {
+// becomes replaces the log of a forged partition. Its leader is of the given
+// epoch from then on, and answers nobody who knows an older one.
+func (w *world) becomes(f *forged, leader int32, logs ...batchtest.Log) {
 	w.change(func() {
 		f.log = slices.Concat(logs...)
 		f.lso, f.hw = f.log.End(), f.log.End()
+		f.script = func(a ask) *kmsg.FetchResponseTopicPartition {
+			if a.epoch >= 0 && a.epoch < leader {
+				return failure(kerr.NotLeaderForPartition)
+			}
+			return nil
+		}
 	})
 }
