@@ -98,7 +98,6 @@ func (p *partition) beginLocked(spec offsetSpec) {
 	}
 	if at, ok := spec.exact(); ok {
 		p.seekLocked(at, spec.epoch)
-		p.doubtLocked()
 		return
 	}
 	p.awaitLocked(want{spec: spec})
@@ -111,8 +110,8 @@ func (p *partition) seekLocked(at int64, epoch int32) {
 	}
 	p.dropLocked()
 	p.phase = fetching
-	p.doubted = false
 	p.fetchFromLocked(at, epoch)
+	p.doubtLocked() // whoever remembers an epoch may remember a log that is gone
 	p.pos.Next, p.pos.NextEpoch = at, p.fetchEpoch
 	p.pos.readTo = 0
 	p.lastTime = time.Time{}

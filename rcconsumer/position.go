@@ -117,6 +117,5 @@ func (p *partition) soughtLocked(to kgo.EpochOffset) {
 		return
 	}
 	p.seekLocked(to.Offset, to.Epoch)
-	p.doubtLocked()
 	p.progress.move(to, true)
 }

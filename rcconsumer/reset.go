@@ -175,6 +175,7 @@ func (p *partition) resolvedLocked(j *job, n *notices) {
 		to := j.place(j.want.spec)
 		p.trouble.streak = 0
 		p.seekLocked(to.offset, to.epoch)
+		p.doubted = false // it comes from the leader itself
 		n.moved = true
 		if j.want.anew {
 			n.reset = &reset{from: j.want.from, to: to.offset}

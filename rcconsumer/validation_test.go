@@ -189,13 +189,15 @@ func TestBatchesWithoutALeaderEpochAreNotValidated(t *testing.T) {
 }
 
 func TestLeaderWithoutAnEpochUndoesNoneThatIsKnown(t *testing.T) {
-	inWorld(t, 1, 1, func(t *testing.T, w *world) {
+	inWorld(t, 2, 1, func(t *testing.T, w *world) {
 		f := w.forge(0, batchtest.Data(0, 4))
 		lead := w.leads([2]int32{0, 7})
 		c := w.consumer(append(quick, startAt(0))...)
 		require.Equal(t, span(0, 4), readOffsets(t, c, 5))
 		lead([2]int32{0, -1})
 		silent(t, c, 10*time.Second)
+		lead([2]int32{1, -1})
+		eventually(t, "a fetch from the new leader", func() bool { asks := w.asks(f); return asks[len(asks)-1].node == 1 })
 		for _, a := range w.asks(f) {
 			require.Equal(t, int32(7), a.epoch)
 		}
