@@ -24,6 +24,12 @@
 // record is never skipped: the position passes an offset only if a complete,
 // valid batch reaches over it, or on a reset, which is reported.
 //
+// A leader that takes over may have lost records that were read before. It is
+// asked before anything is fetched from it, and where a start names a leader
+// epoch (KIP-320). If records that were handed out are gone, reading goes on
+// where its log ends for them and a *kgo.ErrDataLoss is handed out; buffered
+// ones are dropped and fetched anew.
+//
 // # Concurrency
 //
 // All methods may be called from several goroutines at once. Two polls at once

@@ -25,9 +25,9 @@ type HookAbortedBatch interface {
 }
 
 // HookFetchError is called for every error of a Fetch, ListOffsets,
-// OffsetForLeaderEpoch or Metadata answer that the consumer retries on its own. topic is empty and partition -1
-// if a whole broker failed. The same error is told at most once a second per
-// partition or broker.
+// OffsetForLeaderEpoch or Metadata answer that the consumer retries on its own.
+// topic is empty and partition -1 if a whole broker failed. The same error is
+// told at most once a second per partition or broker.
 type HookFetchError interface {
 	OnFetchError(topic string, partition int32, err error)
 }

@@ -121,21 +121,18 @@ func (c *Consumer) epochEnds(ctx context.Context, leader int32, led []*validatio
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	kresp, err := c.cl.Broker(int(leader)).Request(ctx, epochRequest(led))
-	resp, ok := kresp.(*kmsg.OffsetForLeaderEpochResponse)
-	if err == nil && !ok {
-		err = errLeftOut
-	}
-	skipped := err != nil && isUnknownToBroker(err) || err == nil && resp.Version < minEpochVersion
-	if skipped || err != nil {
-		for _, v := range led {
-			v.answer = epochEnd{skipped: skipped, err: err}
-			if skipped {
-				v.answer.err = nil
-			}
-		}
+	resp, _ := kresp.(*kmsg.OffsetForLeaderEpochResponse) // nil only with an error
+	all := epochEnd{err: err}
+	switch {
+	case err != nil && isUnknownToBroker(err), err == nil && resp.Version < minEpochVersion:
+		all = epochEnd{skipped: true}
+	case err == nil:
+		noteEpochEnds(resp, led)
 		return
 	}
-	noteEpochEnds(resp, led)
+	for _, v := range led {
+		v.answer = all
+	}
 }
 
 func epochRequest(led []*validation) *kmsg.OffsetForLeaderEpochRequest {
