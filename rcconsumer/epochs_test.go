@@ -123,9 +123,14 @@ func (w *world) epochAsks() []epochAsk {
 // holdEpochs keeps a node from answering about epochs until let go.
 func (w *world) holdEpochs(node int32) (letGo func()) {
 	ch := make(chan struct{})
-	w.change(func() { w.epochs.hold = map[int32]chan struct{}{node: ch} })
+	w.change(func() {
+		if w.epochs.hold == nil {
+			w.epochs.hold = make(map[int32]chan struct{})
+		}
+		w.epochs.hold[node] = ch
+	})
 	return func() {
-		w.change(func() { w.epochs.hold = nil })
+		w.change(func() { delete(w.epochs.hold, node) })
 		close(ch)
 	}
 }

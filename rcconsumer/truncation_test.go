@@ -226,6 +226,7 @@ func TestSetOffsetsWithAnEpochIsValidated(t *testing.T) {
 		var lost *kgo.ErrDataLoss
 		require.ErrorAs(t, failed(t, c).Err, &lost)
 		require.Equal(t, kgo.ErrDataLoss{Topic: topic, ConsumedTo: 90, ConsumedToEpoch: 4, ResetTo: 80, ResetToEpoch: 4}, *lost)
+		require.Equal(t, [2]int64{80, 4}, [2]int64{position(c).Next, int64(position(c).NextEpoch)})
 		require.Equal(t, span(80, 119), readOffsets(t, c, 40))
 		for _, a := range w.asks(f)[before:] {
 			require.NotEqual(t, int64(90), a.offset, "nothing is fetched before the leader has spoken")

@@ -2,6 +2,7 @@ package rcconsumer_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -269,6 +270,28 @@ func TestNewLeaderIsAskedWhileTheOldOneIsSilent(t *testing.T) {
 	})
 }
 
+func TestLateAnswerOfAnOldLeaderBringsNoSecondQuestionToTheNewOne(t *testing.T) {
+	inWorld(t, 2, 1, func(t *testing.T, w *world) {
+		f := w.forge(0)
+		w.becomes(f, 0, written(4, 0, 99))
+		lead := w.leads([2]int32{0, 4})
+		c := w.consumer(startAt(0))
+		require.Equal(t, span(0, 99), readOffsets(t, c, 100))
+		answerOld, answerNew := w.holdEpochs(0), w.holdEpochs(1)
+		w.becomes(f, 6, written(4, 0, 99), written(6, 100, 109))
+		lead([2]int32{0, 5})
+		eventually(t, "the question to the old leader", func() bool { return len(w.epochAsks()) == 1 })
+		lead([2]int32{1, 6})
+		eventually(t, "the question to the new leader", func() bool { return len(w.epochAsks()) == 2 })
+		answerOld()
+		silent(t, c, 2*time.Second)
+		require.Len(t, w.epochAsks(), 2)
+		answerNew()
+		require.Equal(t, span(100, 109), readOffsets(t, c, 10))
+		require.Len(t, w.epochAsks(), 2)
+	})
+}
+
 func TestPausedPartitionIsValidatedBeforeItIsReadOn(t *testing.T) {
 	inWorld(t, 1, 1, func(t *testing.T, w *world) {
 		f := w.forge(0)
@@ -290,6 +313,78 @@ func TestPausedPartitionIsValidatedBeforeItIsReadOn(t *testing.T) {
 		require.ErrorAs(t, failed(t, c).Err, &lost)
 		require.Equal(t, [2]int64{80, 60}, [2]int64{lost.ConsumedTo, lost.ResetTo})
 		require.Equal(t, span(60, 119), readOffsets(t, c, 60))
+	})
+}
+
+// The fetch offset goes back to where the application is, and what is asked
+// about must go with it: the leader may have another end for that epoch.
+func TestFetchOffsetThatGoesBackIsValidatedByTheEpochThere(t *testing.T) {
+	run := func(name string, log batchtest.Log, goBack func(*testing.T, *rcconsumer.Consumer)) {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 1, 1, func(t *testing.T, w *world) {
+				f := w.forge(0)
+				w.becomes(f, 0, log)
+				lead := w.leads([2]int32{0, 7})
+				c := w.consumer(append(quick, startAt(0))...)
+				eventually(t, "all of the log", func() bool { return position(c).HighWatermark == 30 })
+				require.Equal(t, span(0, 9), offsets(c.PollRecords(t.Context(), 10)))
+				w.becomes(f, 8, written(3, 0, 19), written(8, 20, 39))
+				goBack(t, c)
+				lead([2]int32{0, 8})
+				require.Equal(t, span(10, 39), readPast(t, c, 30))
+				asks := w.epochAsks()
+				require.Len(t, asks, 1)
+				require.Equal(t, int32(3), asks[0].epoch)
+			})
+		})
+	}
+	run("by a pause", slices.Concat(written(3, 0, 19), written(7, 20, 29)), func(_ *testing.T, c *rcconsumer.Consumer) {
+		c.PauseFetchTopics(topic)
+		c.ResumeFetchTopics(topic)
+	})
+	bad := batchtest.Log{badRecords().LeaderEpoch(3)}
+	run("by a damaged batch", slices.Concat(written(3, 0, 9), bad, written(7, 20, 29)), func(t *testing.T, c *rcconsumer.Consumer) {
+		var damaged *rcconsumer.BatchError
+		require.ErrorAs(t, failed(t, c).Err, &damaged)
+	})
+}
+
+func TestPauseBehindALossGoesBackToTheEpochOfItsEnd(t *testing.T) {
+	inWorld(t, 1, 1, func(t *testing.T, w *world) {
+		f := w.forge(0)
+		w.becomes(f, 0, written(4, 0, 99))
+		lead := w.leads([2]int32{0, 4})
+		w.ends(epochEnds{4: endOf(4, 60), 5: endOf(5, 70)})
+		var hook resetHook
+		c := w.consumer(append(quick, startAt(0), rcconsumer.WithHooks(&hook))...)
+		require.Equal(t, span(0, 99), readOffsets(t, c, 100))
+		w.becomes(f, 5, written(4, 0, 59), written(5, 60, 79))
+		lead([2]int32{0, 5})
+		eventually(t, "the loss, and records behind it", func() bool {
+			return len(hook.all()) == 1 && position(c).HighWatermark == 80
+		})
+		w.becomes(f, 6, written(4, 0, 59), written(5, 60, 69), written(6, 70, 89))
+		c.PauseFetchTopics(topic)
+		lead([2]int32{0, 6})
+		eventually(t, "the question", func() bool { return len(w.epochAsks()) == 2 })
+		require.Equal(t, int32(4), w.epochAsks()[1].epoch)
+		c.ResumeFetchTopics(topic)
+		var lost *kgo.ErrDataLoss
+		require.ErrorAs(t, failed(t, c).Err, &lost)
+		require.Equal(t, span(60, 89), readOffsets(t, c, 30))
+	})
+}
+
+func TestEpochOfThePositionStaysOverAHole(t *testing.T) {
+	inWorld(t, 1, 1, func(t *testing.T, w *world) {
+		f := w.forge(0)
+		w.becomes(f, 0, written(3, 0, 4))
+		w.leads([2]int32{0, 3})
+		c := w.consumer(startAt(0))
+		require.Equal(t, span(0, 4), readOffsets(t, c, 5))
+		w.becomes(f, 0, written(3, 0, 4), written(3, 10, 14))
+		eventually(t, "the hole to be passed", func() bool { return position(c).Next == 10 })
+		require.Equal(t, int32(3), position(c).NextEpoch)
 	})
 }
 
