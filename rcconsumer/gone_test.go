@@ -26,7 +26,10 @@ func TestReleasedPartitionIsNotTakenUpByThoseWhoStillHoldIt(t *testing.T) {
 	}
 	require.Len(t, c.broker(1).turn(), 2)
 
+	c.offer(p, true, false)
+
 	c.release(p)
+	require.Empty(t, c.out.ready)
 	require.Equal(t, []*partition{other}, c.broker(1).turn())
 	require.Nil(t, c.partition("t", 0))
 	c.place(p) // a leader that was learned of before
@@ -43,6 +46,7 @@ func TestReleasedPartitionIsNotTakenUpByThoseWhoStillHoldIt(t *testing.T) {
 
 	again := c.ensure("t", 0, start)
 	require.NotSame(t, p, again)
+	require.Same(t, again, c.ensure("t", 0, start))
 	c.release(p) // a second time, late
 	require.Same(t, again, c.partition("t", 0))
 	c.releaseTopic("t")
