@@ -41,6 +41,7 @@ type notices struct {
 	err       error // retried
 	ready     bool  // something to hand out
 	moved     bool  // Next moved
+	stable    bool  // the last stable offset changed
 	newLeader bool  // another broker is to be asked
 	awaits    bool  // the fetch offset must be found anew
 	reset     *reset
@@ -75,6 +76,9 @@ func (c *Consumer) tell(p *partition, n *notices) {
 	if n.err != nil {
 		c.report.fetchError(p.topic, p.id, n.err)
 	}
+	if n.stable {
+		c.stable.ring()
+	}
 	if n.newLeader {
 		c.place(p)
 	}
@@ -100,7 +104,7 @@ func (p *partition) acceptLocked(a *answer, n *notices) outcome {
 		return outcome{served: true}
 	}
 	before := p.pos.CaughtUp()
-	p.endsLocked(a.wanted.epoch, a.part.LogStartOffset, a.part.LastStableOffset, a.part.HighWatermark)
+	n.stable = p.endsLocked(a.wanted.epoch, a.part.LogStartOffset, a.part.LastStableOffset, a.part.HighWatermark)
 	// Who reads up to an end must hear that it is reached already.
 	n.moved = n.moved || !before && p.pos.CaughtUp()
 	p.trouble.unknown = 0

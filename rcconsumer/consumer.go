@@ -28,6 +28,7 @@ type Consumer struct {
 	pauses pauses
 	meta   *metadata
 	resets *resetter
+	ends   *sampler
 	fetch  fetchFunc
 	slots  chan struct{} // kgo.MaxConcurrentFetches; nil if not limited
 
@@ -38,7 +39,8 @@ type Consumer struct {
 	known   map[int32]bool // brokers that the newest metadata names
 	closed  bool
 
-	out handOut
+	out    handOut
+	stable bell // rings when a last stable offset changed
 }
 
 // New returns a consumer for the partitions of kgo.ConsumePartitions and the
@@ -83,6 +85,7 @@ func newConsumer(cfg config) *Consumer {
 	c.budget = newBudget(cfg.bufferBytes, c.pokeBrokers)
 	c.meta = newMetadata(c)
 	c.resets = newResetter(c)
+	c.ends = newSampler(c)
 	c.fetch = c.fetchThroughKgo
 	c.out.init()
 	if cfg.maxConcurrent > 0 {
@@ -96,6 +99,7 @@ func (c *Consumer) start(cl *kgo.Client) {
 	c.ctx, c.cancel = context.WithCancel(cl.Context())
 	c.spawn(c.meta.run)
 	c.spawn(c.resets.run)
+	c.spawn(c.ends.run)
 	if c.group != nil {
 		c.spawn(c.group.commits.run)
 		close(c.group.ready)
@@ -109,6 +113,18 @@ func (c *Consumer) spawn(fn func(context.Context)) {
 		defer c.wg.Done()
 		fn(c.ctx)
 	}()
+}
+
+// spawnOpen is spawn for callers that are no goroutine of the consumer's own; it
+// reports false, and runs nothing, if the consumer is closed.
+func (c *Consumer) spawnOpen(fn func(context.Context)) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.spawn(fn)
+	return true
 }
 
 // Kgo returns the client underneath, for producing and admin requests. Do not

@@ -107,7 +107,7 @@ func (c *Consumer) identify(p *partition, id [16]byte) (current bool) {
 func (p *partition) beginAnewLocked(n *notices) {
 	p.leader, p.leaderEpoch, p.endsEpoch = noLeader, -1, -1 // epochs begin anew
 	p.follow = following{replica: noLeader}
-	p.pos.LogStartOffset, p.pos.LastStableOffset, p.pos.HighWatermark = -1, -1, -1
+	p.forgetEndsLocked(-1, -1)
 	if p.c.cfg.reset.noReset {
 		p.dropLocked()
 		p.restLocked()
@@ -146,6 +146,7 @@ func (p *partition) setLeaderLocked(leader, epoch int32) bool {
 	if grown {
 		p.doubtLocked()
 	}
+	p.lineage++
 	p.moveSourceLocked(noLeader) // the new leader may prefer another replica
 	return true
 }

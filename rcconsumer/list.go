@@ -3,7 +3,6 @@ package rcconsumer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -160,6 +159,8 @@ func (c *Consumer) list(ctx context.Context, q query, jobs []*job) {
 	}
 }
 
+var errNegativeOffset = errors.New("the broker listed a negative offset")
+
 func noteShard(shard kgo.ResponseShard, q query, byKey map[key]*job) {
 	err := shard.Err
 	resp, ok := shard.Resp.(*kmsg.ListOffsetsResponse)
@@ -205,7 +206,7 @@ func listedOf(j *job, q query, p *kmsg.ListOffsetsResponseTopicPartition) listed
 	l := listed{offset: p.Offset, epoch: p.LeaderEpoch, timestamp: p.Timestamp}
 	err := kerr.ErrorForCode(p.ErrorCode)
 	if err == nil && l.offset < 0 && q != queryTime && q != queryNewest {
-		err = errors.New("the broker listed a negative offset")
+		err = errNegativeOffset
 	}
 	if err != nil {
 		l.err = j.wrap(err)
@@ -214,5 +215,5 @@ func listedOf(j *job, q query, p *kmsg.ListOffsetsResponseTopicPartition) listed
 }
 
 func (j *job) wrap(err error) error {
-	return fmt.Errorf("topic %s partition %d: list offsets: %w", j.p.topic, j.p.id, err)
+	return j.p.key().listError(err)
 }

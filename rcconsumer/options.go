@@ -72,6 +72,7 @@ type ours struct {
 	slog              *slog.Logger
 	anomalyPolicy     AnomalyPolicy
 	commitRecordsOnly bool
+	stableInterval    time.Duration
 	callbacks
 }
 
@@ -171,6 +172,7 @@ func OnAnomalyDo(p AnomalyPolicy) kgo.Opt {
 // split separates our options from kgo's.
 func split(opts []kgo.Opt) (o ours, theirs []kgo.Opt, err error) {
 	o.bufferBytes = DefaultBufferBytes
+	o.stableInterval = DefaultStableOffsetInterval
 	for _, opt := range opts {
 		var apply func(*ours) error
 		switch our := opt.(type) {

@@ -62,7 +62,9 @@ type partition struct {
 	polling bool // a poll is taking from queue
 
 	pos       Position
-	endsEpoch int32 // leader epoch of the ends in pos
+	endsEpoch int32     // leader epoch of the ends in pos
+	lineage   uint64    // changes when what a leader said before says nothing of the ends any more
+	began     time.Time // when the consumer learnt of the partition
 	stats     PartitionStats
 	audit     pass.Audit
 	lastTime  time.Time // timestamp of the last record handed out since the last seek
@@ -77,7 +79,7 @@ type partition struct {
 func newPartition(c *Consumer, topic string, id int32, start offsetSpec) *partition {
 	p := &partition{
 		topic: topic, id: id, c: c, leader: noLeader, leaderEpoch: -1, endsEpoch: -1,
-		follow: following{replica: noLeader}, asked: noLeader, fetchEpoch: -1,
+		follow: following{replica: noLeader}, asked: noLeader, fetchEpoch: -1, began: time.Now(),
 	}
 	p.pos = Position{
 		Next: -1, NextEpoch: -1, LogStartOffset: -1, LastStableOffset: -1, HighWatermark: -1, Committed: -1,
@@ -161,8 +163,9 @@ func (p *partition) statistics() PartitionStats {
 
 // endsLocked notes what a broker said about the ends of the log. The last
 // stable offset and the high watermark go back only with a newer leader epoch:
-// an end that was reported once does not un-happen (KIP-207).
-func (p *partition) endsLocked(epoch int32, logStart, lso, hw int64) {
+// an end that was reported once does not un-happen (KIP-207). It reports whether
+// the last stable offset changed.
+func (p *partition) endsLocked(epoch int32, logStart, lso, hw int64) (stable bool) {
 	now := time.Now()
 	p.pos.UpdatedAt = now
 	newer := epoch > p.endsEpoch
@@ -175,10 +178,20 @@ func (p *partition) endsLocked(epoch int32, logStart, lso, hw int64) {
 	if lso >= 0 && (newer || lso > p.pos.LastStableOffset) {
 		if lso != p.pos.LastStableOffset {
 			p.pos.StableSince = now
+			stable = true
 		}
 		p.pos.LastStableOffset = lso
 	}
 	p.endsEpoch = max(epoch, p.endsEpoch)
+	return stable
+}
+
+// forgetEndsLocked gives up what is known of the ends of a log that is not what
+// it was, save what its bounds were said to be.
+func (p *partition) forgetEndsLocked(start, hw int64) {
+	p.lineage++
+	p.pos.LogStartOffset, p.pos.LastStableOffset, p.pos.HighWatermark = start, -1, hw
+	p.pos.StableSince = time.Time{}
 }
 
 // passOptionsLocked is how the next answer is scanned.

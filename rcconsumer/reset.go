@@ -228,7 +228,7 @@ func (w *want) outOfRangeError(p *partition, start, end int64) error {
 // boundsLocked takes over the bounds of a log that does not have the fetch offset
 // any more: it was truncated, so what was known of its ends does not hold.
 func (p *partition) boundsLocked(start, end int64) {
-	p.pos.LogStartOffset, p.pos.LastStableOffset, p.pos.HighWatermark = start, -1, end
+	p.forgetEndsLocked(start, end)
 }
 
 // jumpLocked goes on reading elsewhere, behind what is buffered.

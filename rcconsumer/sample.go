@@ -1,0 +1,192 @@
+package rcconsumer
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// DefaultStableOffsetInterval is how old the ends of a partition in [Position]
+// may become unless [StableOffsetInterval] says otherwise.
+const DefaultStableOffsetInterval = 5 * time.Second
+
+const minStableOffsetInterval = 100 * time.Millisecond
+
+// StableOffsetInterval bounds the age of LastStableOffset and HighWatermark in
+// [Position]: they are asked for when Fetch answers do not bring them, as for a
+// partition that is paused, rests after an error, waits for room in the buffer
+// or is idle under a long kgo.FetchMaxWait. The default is
+// [DefaultStableOffsetInterval]; New refuses less than 100 ms.
+//
+// It costs a leader two ListOffsets requests, one per isolation level, for all
+// of its partitions together, at most every 4/5 of d while they are answered;
+// after an error the next two may follow after 1/5 of d. Nothing is asked about
+// partitions whose Fetch answers come often enough. A leader that is not known
+// or does not answer leaves the age to grow: see Position.UpdatedAt.
+// LogStartOffset is as of the last Fetch answer.
+func StableOffsetInterval(d time.Duration) kgo.Opt {
+	return newOption(func(o *ours) error {
+		if d < minStableOffsetInterval {
+			return fmt.Errorf("StableOffsetInterval(%v): must be at least %v", d, minStableOffsetInterval)
+		}
+		o.stableInterval = d
+		return nil
+	})
+}
+
+// sampler keeps the ends of partitions fresh that no Fetch keeps fresh, on a
+// goroutine that lives as long as the consumer and one more for each leader
+// that is being asked: a silent broker must hold up nobody else.
+type sampler struct {
+	c    *Consumer
+	wake chan struct{} // capacity 1
+
+	mu      sync.Mutex
+	leaders map[int32]*sampled
+}
+
+// sampled paces the questions to one leader.
+type sampled struct {
+	busy      bool // a question is on its way
+	failures  int  // rounds in a row in which something failed
+	notBefore time.Time
+}
+
+// sample is one partition of a question.
+type sample struct {
+	p       *partition
+	lineage uint64 // of the partition when it was asked for
+	epoch   int32
+}
+
+func newSampler(c *Consumer) *sampler {
+	return &sampler{c: c, wake: make(chan struct{}, 1), leaders: make(map[int32]*sampled)}
+}
+
+// every is the time between two questions to a leader. The rest of the interval
+// is for the answer to arrive, and for a second attempt.
+func (s *sampler) every() time.Duration { return s.c.cfg.stableInterval * 4 / 5 }
+
+// join is the age from which a partition joins a question that another one of
+// its leader needs: a younger one can wait for the question after that.
+func (s *sampler) join() time.Duration { return s.c.cfg.stableInterval - s.every() }
+
+func (s *sampler) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		due, next := s.due(time.Now())
+		for leader, samples := range due {
+			s.c.spawn(func(ctx context.Context) { s.ask(ctx, leader, samples) })
+		}
+		sleep(ctx, next, s.wake)
+	}
+}
+
+// due returns what is to be asked now, by leader, and when there may be more.
+func (s *sampler) due(now time.Time) (due map[int32][]sample, next time.Duration) {
+	seenAt := make(map[int32]time.Time) // by leader, of the partition that was not heard of for longest
+	joining := make(map[int32][]sample)
+	for _, p := range s.c.allPartitions() {
+		p.mu.Lock()
+		seen := later(p.pos.UpdatedAt, p.began)
+		if at, known := seenAt[p.leader]; p.leader != noLeader && (!known || seen.Before(at)) {
+			seenAt[p.leader] = seen
+		}
+		if now.Sub(seen) >= s.join() {
+			joining[p.leader] = append(joining[p.leader], sample{p: p, lineage: p.lineage, epoch: p.leaderEpoch})
+		}
+		p.mu.Unlock()
+	}
+	next = s.every() // a partition that is not here yet is not due before
+	due = make(map[int32][]sample)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for leader, seen := range seenAt {
+		l := s.leaders[leader]
+		if l == nil {
+			l = new(sampled)
+			s.leaders[leader] = l
+		}
+		at := later(seen.Add(s.every()), l.notBefore)
+		switch {
+		case l.busy: // wakes the loop when it is done
+		case at.After(now):
+			next = min(next, at.Sub(now))
+		default:
+			l.busy = true
+			due[leader] = joining[leader]
+		}
+	}
+	return due, next
+}
+
+// ask asks one leader for both ends. The last stable offset comes first, so
+// that it is never above the high watermark of the same round.
+func (s *sampler) ask(ctx context.Context, leader int32, samples []sample) {
+	began := time.Now()
+	questions := make([]question, 0, len(samples))
+	for _, m := range samples {
+		questions = append(questions, question{key: m.p.key(), epoch: m.epoch})
+	}
+	stable, err := s.c.listEnds(ctx, leader, isolationCommitted, questions)
+	var high ends
+	if err == nil {
+		high, err = s.c.listEnds(ctx, leader, isolationUncommitted, questions)
+	}
+	if err == nil {
+		for _, m := range samples {
+			if e := s.c.sampled(m, stable.of[m.p.key()], high.of[m.p.key()]); e != nil {
+				err = e
+			}
+		}
+	}
+	if ctx.Err() == nil && err != nil {
+		s.c.report.log(kgo.LogLevelDebug, "the ends of partitions could not be asked for", "broker", leader, "err", err)
+		if isTransient(err) {
+			s.c.meta.refresh() // the leader may have moved, and nobody fetches what is paused
+		}
+	}
+	s.done(leader, began, max(stable.throttle, high.throttle), err)
+}
+
+// done lets the leader be asked again. A leader that throttled is left alone
+// for so long: asked before, it would hold up other requests (KIP-219).
+func (s *sampler) done(leader int32, began time.Time, throttle time.Duration, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.leaders[leader]
+	l.busy = false
+	l.failures++
+	pause := backoff(l.failures, s.join(), s.every())
+	if err == nil {
+		l.failures, pause = 0, s.every()
+	}
+	l.notBefore = later(began.Add(pause), time.Now().Add(throttle))
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// sampled notes what a leader said, unless what is known of the log changed
+// meanwhile.
+func (c *Consumer) sampled(m sample, stable, high listed) error {
+	for _, l := range []listed{stable, high} {
+		if l.err != nil {
+			return l.err
+		}
+	}
+	p := m.p
+	var n notices
+	p.mu.Lock()
+	if p.lineage == m.lineage {
+		before := p.pos.CaughtUp()
+		n.stable = p.endsLocked(m.epoch, -1, stable.offset, high.offset)
+		n.moved = !before && p.pos.CaughtUp()
+	}
+	p.mu.Unlock()
+	c.tell(p, &n)
+	return nil
+}
