@@ -39,6 +39,8 @@ type world struct {
 	fetches  []*fetched
 	lists    []kmsg.ListOffsetsRequest
 	epochs   epochs
+	listers  []int32        // the brokers that were asked, one for each of lists
+	muteList map[int32]bool // brokers that do not answer ListOffsets
 	metadata int
 	flying   int // forged fetches being answered
 	most     int // of flying, ever
@@ -243,9 +245,17 @@ func (w *world) answer(req *kmsg.FetchRequest, node int32, first bool) (*kmsg.Fe
 func (w *world) onList(kreq kmsg.Request) (kmsg.Response, error, bool) {
 	w.KeepControl()
 	req := kreq.(*kmsg.ListOffsetsRequest)
+	node := w.CurrentNode()
+	w.mu.Lock()
+	w.lists, w.listers = append(w.lists, *req), append(w.listers, node)
+	mute := w.muteList[node]
+	w.mu.Unlock()
+	if mute {
+		w.SleepControl(func() { <-w.over })
+		return nil, errors.New("the test is over"), true
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.lists = append(w.lists, *req)
 	if len(w.forged) == 0 {
 		return nil, nil, false
 	}
