@@ -85,7 +85,7 @@ func (k key) endOf(p *kmsg.ListOffsetsResponseTopicPartition) listed {
 		err = errNegativeOffset
 	}
 	if err != nil {
-		l.err = k.listError(err)
+		l = listed{offset: -1, epoch: -1, err: k.listError(err)}
 	}
 	return l
 }
