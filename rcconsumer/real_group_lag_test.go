@@ -152,7 +152,7 @@ func work(t *testing.T, way committing, opts []kgo.Opt) {
 	t.Helper()
 	c, err := rcconsumer.New(opts...)
 	require.NoError(t, err)
-	loop(t, c.PollFetches, c.Close, func(ctx context.Context, fs kgo.Fetches) error {
+	keepWorking(t, c.PollFetches, c.Close, func(ctx context.Context, fs kgo.Fetches) error {
 		if way.ours == nil {
 			return nil
 		}
@@ -165,7 +165,7 @@ func workByKgo(t *testing.T, way committing, opts []kgo.Opt) {
 	t.Helper()
 	c, err := kgo.NewClient(opts...)
 	require.NoError(t, err)
-	loop(t, c.PollFetches, c.Close, func(ctx context.Context, fs kgo.Fetches) error {
+	keepWorking(t, c.PollFetches, c.Close, func(ctx context.Context, fs kgo.Fetches) error {
 		if way.kgo == nil {
 			return nil
 		}
@@ -173,7 +173,7 @@ func workByKgo(t *testing.T, way committing, opts []kgo.Opt) {
 	})
 }
 
-func loop(t *testing.T, poll func(context.Context) kgo.Fetches, done func(), then func(context.Context, kgo.Fetches) error) {
+func keepWorking(t *testing.T, poll func(context.Context) kgo.Fetches, done func(), then func(context.Context, kgo.Fetches) error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
