@@ -170,6 +170,7 @@ func TestContextThatEndsInTheBodyKeepsTheRest(t *testing.T) {
 		w.forge(0, batchtest.Data(0, 4))
 		c := w.consumer(startAt(0))
 		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
 		var got []int64
 		for r, err := range c.Records(ctx) {
 			if err != nil {
