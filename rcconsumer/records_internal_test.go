@@ -48,8 +48,8 @@ func BenchmarkRecords(b *testing.B) {
 
 func drainByLoop(c *Consumer) (n int) {
 	var none context.Context // take what is there
-	for r := range c.Records(none) {
-		if r != nil {
+	for r, err := range c.Records(none) {
+		if err == nil && r != nil {
 			n++
 		}
 	}

@@ -66,7 +66,8 @@ func TestLoopThatEndsEarlyKeepsTheRest(t *testing.T) {
 		require.Equal(t, span(5, 6), loop(t, c, 2), "another loop goes on")
 		func() {
 			defer func() { _ = recover() }()
-			for r := range c.Records(t.Context()) {
+			for r, err := range c.Records(t.Context()) {
+				require.NoError(t, err)
 				require.Equal(t, int64(7), r.Offset)
 				panic("the body failed")
 			}
@@ -245,7 +246,7 @@ func TestLoopsAndPollsShareTheRecords(t *testing.T) {
 			}
 			w.forge(p, log...)
 		}
-		var hook = counter{written: make(map[int16]int)}
+		hook := counter{written: make(map[int16]int)}
 		c := w.consumer(kgo.ConsumeTopics(topic), rcconsumer.BufferBytes(20_000), kgo.WithHooks(&hook))
 		var mu sync.Mutex
 		got := make(map[int32][]int64)

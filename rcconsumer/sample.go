@@ -1,6 +1,7 @@
 package rcconsumer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -84,62 +85,71 @@ func (s *sampler) run(ctx context.Context) {
 	}
 }
 
-// due returns what is to be asked now, by leader, and when there may be more.
-func (s *sampler) due(now time.Time) (due map[int32][]sample, next time.Duration) {
-	seenAt := make(map[int32]time.Time) // by leader, of the partition that was not heard of for longest
-	joining := make(map[int32][]sample)
+// led is what a leader could be asked.
+type led struct {
+	oldest  time.Time // when the partition was seen that was not heard of for longest
+	joining []sample  // partitions that are old enough to be part of a question
+}
+
+// byLeader sorts the partitions by their leaders.
+func (s *sampler) byLeader(now time.Time) map[int32]*led {
+	all := make(map[int32]*led)
 	for _, p := range s.c.allPartitions() {
 		p.mu.Lock()
-		seen := later(p.pos.UpdatedAt, p.began)
-		if at, known := seenAt[p.leader]; p.leader != noLeader && (!known || seen.Before(at)) {
-			seenAt[p.leader] = seen
+		leader, seen := p.leader, later(p.pos.UpdatedAt, p.began)
+		m := sample{p: p, lineage: p.lineage, epoch: p.leaderEpoch}
+		p.mu.Unlock()
+		if leader == noLeader {
+			continue
+		}
+		l := all[leader]
+		if l == nil {
+			l = &led{oldest: seen}
+			all[leader] = l
+		}
+		if seen.Before(l.oldest) {
+			l.oldest = seen
 		}
 		if now.Sub(seen) >= s.join() {
-			joining[p.leader] = append(joining[p.leader], sample{p: p, lineage: p.lineage, epoch: p.leaderEpoch})
+			l.joining = append(l.joining, m)
 		}
-		p.mu.Unlock()
 	}
+	return all
+}
+
+// due returns what is to be asked now, by leader, and when there may be more.
+func (s *sampler) due(now time.Time) (due map[int32][]sample, next time.Duration) {
 	next = s.every() // a partition that is not here yet is not due before
 	due = make(map[int32][]sample)
+	all := s.byLeader(now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for leader, seen := range seenAt {
-		l := s.leaders[leader]
-		if l == nil {
-			l = new(sampled)
-			s.leaders[leader] = l
+	for leader, l := range all {
+		state := s.leaders[leader]
+		if state == nil {
+			state = new(sampled)
+			s.leaders[leader] = state
 		}
-		at := later(seen.Add(s.every()), l.notBefore)
+		at := later(l.oldest.Add(s.every()), state.notBefore)
 		switch {
-		case l.busy: // wakes the loop when it is done
+		case state.busy: // wakes the loop when it is done
 		case at.After(now):
 			next = min(next, at.Sub(now))
 		default:
-			l.busy = true
-			due[leader] = joining[leader]
+			state.busy = true
+			due[leader] = l.joining
 		}
 	}
 	return due, next
 }
 
-// ask asks one leader for both ends. The last stable offset comes first, so
-// that it is never above the high watermark of the same round.
+// ask asks one leader for both ends and notes what it says.
 func (s *sampler) ask(ctx context.Context, leader int32, samples []sample) {
 	began := time.Now()
-	questions := make([]question, 0, len(samples))
-	for _, m := range samples {
-		questions = append(questions, question{key: m.p.key(), epoch: m.epoch})
-	}
-	stable, err := s.c.listEnds(ctx, leader, isolationCommitted, questions)
-	var high ends
-	if err == nil {
-		high, err = s.c.listEnds(ctx, leader, isolationUncommitted, questions)
-	}
+	stable, high, err := s.bothEnds(ctx, leader, samples)
 	if err == nil {
 		for _, m := range samples {
-			if e := s.c.sampled(m, stable.of[m.p.key()], high.of[m.p.key()]); e != nil {
-				err = e
-			}
+			err = cmp.Or(s.c.sampled(m, stable.of[m.p.key()], high.of[m.p.key()]), err)
 		}
 	}
 	if ctx.Err() == nil && err != nil {
@@ -149,6 +159,19 @@ func (s *sampler) ask(ctx context.Context, leader int32, samples []sample) {
 		}
 	}
 	s.done(leader, began, max(stable.throttle, high.throttle), err)
+}
+
+// bothEnds asks one leader. The last stable offset comes first, so that it is
+// never above the high watermark of the same round.
+func (s *sampler) bothEnds(ctx context.Context, leader int32, samples []sample) (stable, high ends, err error) {
+	questions := make([]question, 0, len(samples))
+	for _, m := range samples {
+		questions = append(questions, question{key: m.p.key(), epoch: m.epoch})
+	}
+	if stable, err = s.c.listEnds(ctx, leader, isolationCommitted, questions); err == nil {
+		high, err = s.c.listEnds(ctx, leader, isolationUncommitted, questions)
+	}
+	return stable, high, err
 }
 
 // done lets the leader be asked again. A leader that throttled is left alone

@@ -183,6 +183,34 @@ func TestErrorOfTheSamplerIsRetriedAndNotHandedOut(t *testing.T) {
 	}
 }
 
+func TestPartitionThatCannotBeSampledDoesNotAgeAnother(t *testing.T) {
+	inWorld(t, 1, 3, func(t *testing.T, w *world) {
+		for p := range int32(3) {
+			w.forge(p, batchtest.Data(0, 4))
+		}
+		c := w.consumer(kgo.ConsumeTopics(topic))
+		read(t, c, 15)
+		w.change(func() {
+			w.editList = func(_ *kmsg.ListOffsetsRequest, resp *kmsg.ListOffsetsResponse) {
+				for i, p := range resp.Topics[0].Partitions {
+					if p.Partition == 1 {
+						resp.Topics[0].Partitions[i].ErrorCode = kerr.KafkaStorageError.Code
+					}
+				}
+			}
+		})
+		c.PauseFetchTopics(topic)
+		time.Sleep(10 * time.Second)
+		for range 60 * 10 {
+			for _, p := range []int32{0, 2} {
+				staysFresh(t, c, p, 50*time.Millisecond, 5*time.Second)
+			}
+		}
+		broken, _ := c.Position(topic, 1)
+		require.Greater(t, time.Since(broken.UpdatedAt), time.Minute)
+	})
+}
+
 // One failed question does not make the ends older than the interval.
 func TestSamplerTriesASecondTimeWithinTheInterval(t *testing.T) {
 	inWorld(t, 1, 1, func(t *testing.T, w *world) {

@@ -3,7 +3,6 @@ package rcconsumer
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,9 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // bell wakes everybody who waits for it.
@@ -182,140 +179,6 @@ func (w *stableWait) settle() (asks bool) {
 	return len(w.asks) > 0
 }
 
-// ask finds the leaders and asks each on a goroutine of its own: a silent one
-// must not keep the answers of the others.
-func (w *stableWait) ask(ctx context.Context) {
-	if !w.begin(noLeader) {
-		return
-	}
-	w.mu.Lock()
-	asks := slices.Clone(w.asks)
-	w.mu.Unlock()
-	leaders, err := w.leaders(ctx, asks)
-	w.end(noLeader)
-	if err != nil {
-		for _, k := range asks {
-			w.note(k, listed{offset: -1, err: fmt.Errorf("metadata: %w", err)})
-		}
-	}
-	byLeader := make(map[int32][]question)
-	for k, leader := range leaders {
-		byLeader[leader] = append(byLeader[leader], question{key: k, epoch: -1})
-	}
-	for leader, questions := range byLeader {
-		w.c.spawn(func(ctx context.Context) { w.askLeader(ctx, leader, questions) })
-	}
-	w.wake()
-}
-
-// begin marks a leader as being asked; false if it is already.
-func (w *stableWait) begin(leader int32) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	was := w.busy[leader]
-	w.busy[leader] = true
-	return !was
-}
-
-func (w *stableWait) end(leader int32) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.busy, leader)
-}
-
-func (w *stableWait) wake() {
-	select {
-	case w.changed <- struct{}{}:
-	default:
-	}
-}
-
-func (w *stableWait) askLeader(ctx context.Context, leader int32, questions []question) {
-	if !w.begin(leader) {
-		return
-	}
-	answer, err := w.c.listEnds(ctx, leader, isolationCommitted, questions)
-	w.end(leader)
-	for _, q := range questions {
-		l := answer.of[q.key]
-		if err != nil {
-			l = listed{offset: -1, err: err}
-		}
-		w.note(q.key, l)
-	}
-	w.wake()
-}
-
-// note takes over what was heard of a partition.
-func (w *stableWait) note(k key, l listed) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.heard[k] = l
-	if !errors.Is(l.err, kerr.UnknownTopicOrPartition) {
-		delete(w.since, k)
-		w.final[k] = l.err != nil && !isTransient(l.err)
-		return
-	}
-	now := time.Now()
-	if w.since[k].IsZero() {
-		w.since[k] = now
-	}
-	w.final[k] = now.Sub(w.since[k]) >= unknownPatience
-}
-
-// leaders asks for metadata, and notes why a partition has no leader.
-func (w *stableWait) leaders(ctx context.Context, asks []key) (map[key]int32, error) {
-	ctx, cancel := context.WithTimeout(ctx, w.c.cfg.requestTimeout)
-	defer cancel()
-	req := kmsg.NewPtrMetadataRequest()
-	topics := make(map[string]bool)
-	for _, k := range asks {
-		topics[k.topic] = true
-	}
-	for _, topic := range slices.Sorted(maps.Keys(topics)) {
-		t := kmsg.NewMetadataRequestTopic()
-		t.Topic = kmsg.StringPtr(topic)
-		req.Topics = append(req.Topics, t)
-	}
-	resp, err := w.c.cl.RequestCachedMetadata(ctx, req, leadersFor)
-	if err != nil {
-		return nil, err
-	}
-	leaders := make(map[key]int32)
-	for _, k := range asks {
-		leader, err := leaderIn(resp, k)
-		if err != nil {
-			w.note(k, listed{offset: -1, err: fmt.Errorf("metadata: %w", err)})
-		} else {
-			leaders[k] = leader
-		}
-	}
-	return leaders, nil
-}
-
-// leadersFor is how long a Metadata answer is used: little, since what is behind
-// a partition that cannot be asked may be a new leader.
-const leadersFor = 250 * time.Millisecond
-
-// leaderIn finds the leader of a partition in a Metadata answer.
-func leaderIn(resp *kmsg.MetadataResponse, k key) (int32, error) {
-	for i := range resp.Topics {
-		t := &resp.Topics[i]
-		if t.Topic == nil || *t.Topic != k.topic {
-			continue
-		}
-		if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
-			return noLeader, err
-		}
-		for j := range t.Partitions {
-			if p := &t.Partitions[j]; p.Partition == k.partition {
-				return p.Leader, leaderError(p)
-			}
-		}
-	}
-	return noLeader, kerr.UnknownTopicOrPartition
-}
-
 // maxNamed bounds how many partitions an error names.
 const maxNamed = 20
 
@@ -324,21 +187,17 @@ func (w *stableWait) unreached(cause error) error {
 	keys := slices.SortedFunc(maps.Keys(w.left), func(a, b key) int {
 		return cmp.Or(strings.Compare(a.topic, b.topic), cmp.Compare(a.partition, b.partition))
 	})
-	var b strings.Builder
-	for i, k := range keys {
+	named := make([]string, 0, min(len(keys), maxNamed)+1)
+	for _, k := range keys[:min(len(keys), maxNamed)] {
 		t := w.left[k]
-		switch {
-		case i == maxNamed:
-			fmt.Fprintf(&b, ", and %d more", len(keys)-maxNamed)
-		case i < maxNamed:
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			fmt.Fprintf(&b, "topic %s partition %d: last stable offset %d, target %d", k.topic, k.partition, t.lso, t.target)
-			if t.err != nil {
-				fmt.Fprintf(&b, " (%v)", t.err)
-			}
+		s := fmt.Sprintf("topic %s partition %d: last stable offset %d, target %d", k.topic, k.partition, t.lso, t.target)
+		if t.err != nil {
+			s += fmt.Sprintf(" (%v)", t.err)
 		}
+		named = append(named, s)
 	}
-	return fmt.Errorf("wait for last stable offsets: %s: %w", b.String(), cause)
+	if len(keys) > maxNamed {
+		named = append(named, fmt.Sprintf("and %d more", len(keys)-maxNamed))
+	}
+	return fmt.Errorf("wait for last stable offsets: %s: %w", strings.Join(named, ", "), cause)
 }

@@ -124,6 +124,21 @@ func TestWaitStableThatEndsEarlyNamesWhatIsLeft(t *testing.T) {
 	})
 }
 
+func TestWaitStableNamesTwentyPartitionsAtMost(t *testing.T) {
+	inWorld(t, 1, 30, func(t *testing.T, w *world) {
+		want := make(map[int32]int64)
+		for p := range int32(30) {
+			w.forge(p)
+			want[p] = 1
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := w.consumer().WaitStable(ctx, map[string]map[int32]int64{topic: want})
+		require.ErrorContains(t, err, "partition 0: last stable offset 0, target 1, topic t partition 1: ")
+		require.ErrorContains(t, err, "partition 19: last stable offset 0, target 1, and 10 more: context deadline exceeded")
+	})
+}
+
 func TestWaitStableEndsWithTheConsumer(t *testing.T) {
 	inWorld(t, 1, 1, func(t *testing.T, w *world) {
 		forgeRange(w)
