@@ -189,7 +189,7 @@ func TestEveryWayToReadClosesAndHidesMarkers(t *testing.T) {
 func TestSlowAnswerIsWaitedFor(t *testing.T) {
 	inWorld(t, 1, 1, func(t *testing.T, w *world) {
 		w.forge(0, batchtest.Data(0, 4))
-		w.change(func() { w.hold = 9 * time.Second })
+		w.change(func() { w.slow = 9 * time.Second })
 		var hook errorHook
 		c := w.consumer(startAt(0), rcconsumer.WithHooks(&hook))
 		require.Equal(t, span(0, 4), readOffsets(t, c, 5))

@@ -110,7 +110,7 @@ func TestWaitStableThatEndsEarlyNamesWhatIsLeft(t *testing.T) {
 			f := w.forge(p, batchtest.Data(0, 9))
 			w.change(func() { f.lso, f.hw = int64(5+p), 10 })
 		}
-		w.change(func() { w.mute = map[int32]bool{1: true} }) // leads partition 1
+		w.change(func() { w.muteList = map[int32]bool{1: true} }) // leads partition 1
 		c := w.consumer()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
@@ -119,7 +119,7 @@ func TestWaitStableThatEndsEarlyNamesWhatIsLeft(t *testing.T) {
 		require.NotContains(t, err.Error(), "partition 0", "reached")
 		require.ErrorContains(t, err, "topic t partition 1: last stable offset -1, target 1", "a silent broker")
 		require.ErrorContains(t, err, "topic t partition 2: last stable offset 7, target 9")
-		w.change(func() { w.mute = nil })
+		w.change(func() { w.muteList = nil })
 		require.NoError(t, c.WaitStable(t.Context(), map[string]map[int32]int64{topic: {0: 5, 1: 1}}))
 	})
 }

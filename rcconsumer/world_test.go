@@ -41,7 +41,7 @@ type world struct {
 	epochs   epochs
 	listers  []int32        // the brokers that were asked, one for each of lists
 	muteList map[int32]bool // brokers that do not answer ListOffsets
-	hold     time.Duration  // what a forged answer to Fetch takes besides its wait
+	slow     time.Duration  // what a forged answer to Fetch takes besides its wait
 	metadata int
 	flying   int // forged fetches being answered
 	most     int // of flying, ever
@@ -178,10 +178,10 @@ func (w *world) onFetch(kreq kmsg.Request) (kmsg.Response, error, bool) {
 			wait = time.Hour
 		} else if now || wait <= 0 {
 			seen.bytes = recordBytes(resp)
-			hold := w.hold
+			slow := w.slow
 			w.mu.Unlock()
-			if hold > 0 {
-				w.SleepControl(func() { time.Sleep(hold) })
+			if slow > 0 {
+				w.SleepControl(func() { time.Sleep(slow) })
 			}
 			return resp, nil, true
 		}
