@@ -63,6 +63,13 @@ func (g *gate) leave(keep bool) {
 	}
 }
 
+// holds reports whether rebalances wait for AllowRebalance.
+func (g *gate) holds() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.held
+}
+
 // allow ends the hold of all polls.
 func (g *gate) allow() {
 	g.mu.Lock()

@@ -65,3 +65,9 @@ func (h *handOut) tookFrom(p *partition) {
 	defer h.mu.Unlock()
 	h.taken = append(h.taken, p)
 }
+
+// mayGoOn reports whether a loop may take one more record without asking
+// whether a rebalance wants to run.
+func (c *Consumer) mayGoOn() bool {
+	return c.group == nil || !c.cfg.blockOnPoll || c.group.gate.holds()
+}

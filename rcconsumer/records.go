@@ -22,6 +22,10 @@ import (
 //   - The end of ctx: ctx.Err(), once, then the sequence ends.
 //   - A closed consumer: kgo.ErrClientClosed, then the sequence ends.
 //
+// In a group the record yielded last counts as worked on, for auto-commit, when
+// the loop asks for the next one. Under kgo.BlockRebalanceOnPoll rebalances wait
+// from the first record on until AllowRebalance.
+//
 // With a nil context the sequence ends when nothing is buffered. Each step is a
 // poll that returns at most one record: it may run beside polls and other
 // loops, and the same record is yielded by one of them only. The loop sees
@@ -30,7 +34,7 @@ import (
 func (c *Consumer) Records(ctx context.Context) iter.Seq2[*kgo.Record, error] {
 	return func(yield func(*kgo.Record, error) bool) {
 		it := iteration{c: c, ctx: ctx}
-		defer it.leave()
+		defer it.end()
 		for {
 			r, err := it.next()
 			if r == nil && err == nil || !yield(r, err) || it.over {
@@ -50,8 +54,10 @@ type iteration struct {
 	ctx  context.Context // nil: do not wait
 	over bool            // what next returned is the last thing
 
-	p    *partition // whose turn it is; nil if nobody's
-	left int64      // of the turn, in bytes
+	p    *partition  // whose turn it is; nil if nobody's
+	left int64       // of the turn, in bytes
+	last *partition  // of the record yielded last
+	told kgo.Fetches // errors of the group that are still to be yielded
 }
 
 // next is one step: a record, an error, or neither at the end.
@@ -60,29 +66,70 @@ func (it *iteration) next() (*kgo.Record, error) {
 		it.over = true
 		return nil, it.ctx.Err()
 	}
-	if it.p != nil {
+	if it.p != nil && it.c.mayGoOn() {
 		if r := it.p.takeOne(); r != nil {
 			return r, nil
 		}
 	}
 	it.c.report.pollStart(it.ctx)
+	it.worked()
 	for {
 		changed := it.c.out.wait()
 		if it.c.ctx.Err() != nil {
 			it.over = true
 			return nil, kgo.ErrClientClosed
 		}
-		if r, err := it.find(); r != nil || err != nil || it.ctx == nil {
+		if r, err := it.allowed(); r != nil || err != nil || it.ctx == nil {
 			return r, err
 		}
 		select {
 		case <-changed:
+		case <-it.c.drainSoon():
 		case <-it.c.ctx.Done():
 		case <-it.ctx.Done():
 			it.over = true
 			return nil, it.ctx.Err()
 		}
 	}
+}
+
+// end leaves what the loop has not taken to others.
+func (it *iteration) end() {
+	it.leave()
+	it.remember()
+}
+
+// worked notes that the record yielded last has been worked on.
+func (it *iteration) worked() {
+	it.remember()
+	it.c.polled()
+}
+
+// remember leaves the record yielded last to the next poll.
+func (it *iteration) remember() {
+	if it.last != nil && it.c.group != nil {
+		it.c.out.tookFrom(it.last)
+	}
+	it.last = nil
+}
+
+// allowed finds the next thing to yield while no rebalance runs.
+func (it *iteration) allowed() (*kgo.Record, error) {
+	if it.c.group == nil {
+		return it.find()
+	}
+	if it.told = append(it.told, it.c.groupErrors()...); len(it.told) > 0 {
+		err := it.told[0].Topics[0].Partitions[0].Err
+		it.told = it.told[1:]
+		return nil, err
+	}
+	if it.p == nil && it.c.out.empty() {
+		return nil, nil
+	}
+	it.c.group.gate.enter()
+	r, err := it.find()
+	it.c.group.gate.leave(r != nil)
+	return r, err
 }
 
 // find looks for the next batch or error: first of the partition whose turn it
@@ -93,6 +140,7 @@ func (it *iteration) find() (*kgo.Record, error) {
 	}
 	if it.p != nil && it.left > 0 {
 		if r, err := it.open(it.p); r != nil || err != nil {
+			it.yields(r)
 			return r, err
 		}
 	}
@@ -105,8 +153,15 @@ func (it *iteration) find() (*kgo.Record, error) {
 		it.left = turnBytes
 		if r, err := it.open(p); r != nil || err != nil {
 			it.p = p
+			it.yields(r)
 			return r, err
 		}
+	}
+}
+
+func (it *iteration) yields(r *kgo.Record) {
+	if r != nil {
+		it.last = it.p
 	}
 }
 
@@ -158,6 +213,7 @@ func (p *partition) takeOne() *kgo.Record {
 		p.mu.Unlock()
 		return nil
 	}
+	p.progress.polled() // the record before has been worked on
 	r := p.takeRecordsLocked(nil, &takeLimit{records: 1}, 1)[0]
 	room := len(p.queue) == 0 || !p.queue[0].decoded.open()
 	p.mu.Unlock()
