@@ -34,8 +34,7 @@ func (p *partition) truncatedLocked(epoch int32, end int64, n *notices) {
 // epoch of the fetch offset: the log was truncated, but where is not known. What
 // was read is treated as out of range, which kgo does too. Where nothing was
 // read nothing is lost.
-func (p *partition) divergedLocked(n *notices) {
-	n.awaits = true
+func (p *partition) divergedLocked() {
 	if from, epoch := p.unreadLocked(); from < p.fetchOffset {
 		p.dropUnreadLocked() // the leader may know the epoch in front of it
 		p.fetchFromLocked(from, epoch)

@@ -401,6 +401,21 @@ func TestDivergingEpochInAFetchAnswerIsATruncation(t *testing.T) {
 		silent(t, c, 5*time.Second)
 		require.Equal(t, int64(60), position(c).Next)
 	})
+	run("only buffered", nil, func(t *testing.T, w *world, c *rcconsumer.Consumer, f *forged) {
+		eventually(t, "all of the log", func() bool { return len(w.asks(f)) == 2 })
+		require.Equal(t, span(0, 9), offsets(c.PollRecords(t.Context(), 10)))
+		w.becomes(f, 0, written(0, 0, 69))
+		w.change(func() {
+			f.script = func(a ask) *kmsg.FetchResponseTopicPartition {
+				if a.offset == 100 {
+					return diverging(0, 60)
+				}
+				return nil
+			}
+		})
+		eventually(t, "a question about what was handed out", func() bool { return len(w.epochAsks()) == 1 })
+		require.Equal(t, span(10, 69), readOffsets(t, c, 60))
+	})
 	run("nonsense", diverging(0, 150), func(t *testing.T, w *world, c *rcconsumer.Consumer, _ *forged) {
 		require.Equal(t, span(0, 99), readOffsets(t, c, 100))
 		silent(t, c, 10*time.Second)

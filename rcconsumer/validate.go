@@ -104,11 +104,10 @@ func (p *partition) validatedLocked(a epochEnd, n *notices) {
 		p.listFailedLocked(p.wrapEpoch(a.err), n)
 	case a.skipped, a.epoch >= 0 && a.end >= p.fetchOffset:
 		p.doubted = false
-		p.trouble.streak = 0
 	case a.epoch >= 0 && a.end >= 0:
 		p.truncatedLocked(a.epoch, a.end, n)
 	default:
-		p.divergedLocked(n)
+		p.divergedLocked()
 	}
 }
 
