@@ -33,7 +33,7 @@ const (
 	// after a follower has failed: with it, it would answer with the follower's
 	// name and no bytes.
 	firstShun   = time.Second
-	longestShun = 64 * time.Second
+	longestShun = time.Minute
 	// failureMemory is how long a follower's failure counts.
 	failureMemory = 5 * time.Minute
 	// followerPatience is how many UNKNOWN_LEADER_EPOCH in a row a follower may
@@ -98,10 +98,10 @@ func (p *partition) leaveLocked(err error, n *notices) {
 	p.shunLocked(time.Now())
 }
 
-// shunLocked has the leader asked without the rack for a while. That is a matter
-// of whole requests, so the times end together, at multiples of their length:
-// else among many partitions one would always be shunning, and no request would
-// carry the rack.
+// shunLocked has the leader asked without the rack for a while. A rack is a
+// matter of whole requests, so other partitions of that leader wait too before
+// they hear of a replica; but not for ever, since meanwhile none of them can be
+// sent to a follower and fail there.
 func (p *partition) shunLocked(now time.Time) {
 	f := &p.follow
 	if now.Sub(f.failedAt) > failureMemory {
@@ -109,8 +109,7 @@ func (p *partition) shunLocked(now time.Time) {
 	}
 	f.failures++
 	f.failedAt = now
-	d := backoff(f.failures, firstShun, longestShun)
-	f.notBefore = now.Add(d / 2).Truncate(d).Add(d)
+	f.notBefore = now.Add(backoff(f.failures, firstShun, longestShun))
 }
 
 func (p *partition) shunsLocked(now time.Time) bool { return p.follow.notBefore.After(now) }

@@ -565,33 +565,34 @@ func TestSeekStaysWithTheFollower(t *testing.T) {
 // The rack is a matter of whole requests: partitions whose followers fail for
 // good must not keep others from theirs.
 func TestPartitionsWhoseFollowersFailLeaveOthersTheirRack(t *testing.T) {
-	const partitions = 12
+	const partitions, fails = 30, 20 * time.Minute
 	inWorld(t, 3, partitions, func(t *testing.T, w *world) {
-		var good *forged
-		from := make(map[int32]kgo.Offset)
-		for p := range int32(partitions) {
-			if p%3 != leader {
-				continue
+		from := map[int32]kgo.Offset{0: kgo.NewOffset().At(0)}
+		var failed atomic.Bool
+		good := w.script(0, func(a ask) *kmsg.FetchResponseTopicPartition {
+			switch {
+			case a.node == leader && a.rack != "":
+				return prefers(follower, 0)
+			case a.node == follower && a.at > fails && failed.CompareAndSwap(false, true):
+				return failure(kerr.KafkaStorageError)
 			}
+			return nil
+		})
+		for p := int32(3); p < partitions; p += 3 { // led by the same broker
 			from[p] = kgo.NewOffset().At(0)
-			var first atomic.Bool
-			f := w.script(p, func(a ask) *kmsg.FetchResponseTopicPartition {
+			w.script(p, func(a ask) *kmsg.FetchResponseTopicPartition {
 				switch {
 				case a.node == leader && a.rack != "":
-					return prefers(follower, 5)
-				case a.node == follower && p == 0 && first.CompareAndSwap(false, true),
-					a.node == follower && p > 0 && int32(a.at.Seconds())%7 == p%7: // at different times
+					return prefers(follower, 0)
+				case a.node == follower && a.at > time.Duration(p)*20*time.Second: // each at other times
 					return failure(kerr.KafkaStorageError)
 				}
 				return nil
 			})
-			w.grow(f, singles(0, 4)...)
-			if p == 0 {
-				good = f
-			}
 		}
 		w.consumer(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}), kgo.Rack(rack))
-		within(t, 10*time.Minute, "the first failure", func() bool { return len(w.asksOf(good, follower)) > 0 })
-		within(t, 10*time.Minute, "the good follower", func() bool { return len(w.asksOf(good, follower)) > 1 })
+		within(t, fails+time.Minute, "the failure", failed.Load)
+		before := len(w.asksOf(good, follower))
+		within(t, 70*time.Second, "the follower again", func() bool { return len(w.asksOf(good, follower)) > before })
 	})
 }
