@@ -49,7 +49,9 @@ func TestReleasedPartitionIsNotTakenUpByThoseWhoStillHoldIt(t *testing.T) {
 	require.Same(t, again, c.ensure("t", 0, start))
 	c.release(p) // a second time, late
 	require.Same(t, again, c.partition("t", 0))
+	c.ensure("u", 0, start)
 	c.releaseTopic("t")
+	c.releaseTopic("u")
 	require.Empty(t, c.parts)
 	require.Empty(t, c.broker(1).turn())
 }

@@ -75,8 +75,7 @@ func TestEverythingAtOnceWithCloseInTheMiddle(t *testing.T) {
 					w.transact(name, false, records(name, int32(i), []string{"x", "y"}))
 				}
 				hook := &busyHook{}
-				var c *rcconsumer.Consumer
-				c = w.consumer(kgo.WithHooks(hook), kgo.MetadataMaxAge(100*time.Millisecond),
+				c := w.consumer(kgo.WithHooks(hook), kgo.MetadataMaxAge(100*time.Millisecond),
 					kgo.FetchMaxWait(20*time.Millisecond), rcconsumer.BufferBytes(2000))
 				hook.c = c
 				var users sync.WaitGroup
