@@ -47,8 +47,9 @@ type Consumer struct {
 // topics of kgo.ConsumeTopics. It takes kgo's options and those of this package
 // in one list, and starts to fetch at once. Topics are read from their log
 // start unless kgo.ConsumeStartOffset or kgo.ConsumeResetOffset says otherwise,
-// as with kgo. Without partitions or topics there is nothing to read: polls wait
-// for their context.
+// as with kgo. Without partitions or topics there is nothing to read until
+// [Consumer.AddConsumeTopics] or [Consumer.AddConsumePartitions] names some:
+// polls wait for that, or for their context.
 //
 // With kgo.Rack a partition is read from the follower that its leader prefers
 // (KIP-392): for kgo.RecheckPreferredReplicaInterval, or until the follower fails

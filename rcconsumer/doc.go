@@ -18,7 +18,8 @@
 // # Guarantees
 //
 // Within a partition records are handed out in offset order, each once, until
-// SetOffsets or a reset moves the position. Aborted records are never handed
+// SetOffsets or a reset moves the position, or the partition is removed and
+// added again. Aborted records are never handed
 // out at read_committed if the broker lists their transaction or their abort
 // marker is in the same answer without an offset hole between. A committed
 // record is never skipped: the position passes an offset only if a complete,

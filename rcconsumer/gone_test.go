@@ -7,6 +7,21 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
+// A service that reads many topics for a while each must not remember them all.
+func TestErrorsOfTopicsNoLongerNamedAreForgotten(t *testing.T) {
+	m := newMetadata(nil)
+	request := key{partition: -1}
+	for _, k := range []key{request, {topic: "a", partition: -1}, {topic: "b", partition: 3}} {
+		m.told[k] = toldError{text: "denied"}
+	}
+	m.forgetTold(nil, true)
+	require.Len(t, m.told, 3)
+	m.forgetTold([]string{"b", "c"}, false)
+	require.Len(t, m.told, 2)
+	require.Contains(t, m.told, request)
+	require.Contains(t, m.told, key{topic: "b", partition: 3})
+}
+
 // Whoever looked a partition up before it was released may still be at work on
 // it: nothing of that takes effect.
 func TestReleasedPartitionIsNotTakenUpByThoseWhoStillHoldIt(t *testing.T) {

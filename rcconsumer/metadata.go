@@ -3,6 +3,8 @@ package rcconsumer
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -84,6 +86,7 @@ func (m *metadata) update(ctx context.Context) time.Duration {
 	if len(named) == 0 && !all {
 		return m.c.cfg.metadataMaxAge
 	}
+	m.forgetTold(named, all)
 	resp, err := m.request(ctx, named, all)
 	if err != nil {
 		m.failures++
@@ -136,6 +139,13 @@ func (m *metadata) tell(k key, err error) (changed bool) {
 		return true
 	}
 	return false
+}
+
+// forgetTold forgets errors of topics that are not asked for by name any more.
+func (m *metadata) forgetTold(named []string, all bool) {
+	maps.DeleteFunc(m.told, func(k key, _ toldError) bool {
+		return !all && k.topic != "" && !slices.Contains(named, k.topic)
+	})
 }
 
 // apply adopts what an answer says, and reports whether everything that is to

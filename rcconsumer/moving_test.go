@@ -90,6 +90,19 @@ func TestRemovedPartitionOfAWholeTopicIsNotTakenUpAgain(t *testing.T) {
 	})
 }
 
+// Whatever partition is removed: the topic is not read whole any more.
+func TestRemovalOfAnyPartitionEndsThatATopicIsReadWhole(t *testing.T) {
+	beside(t, func(t *testing.T, w *world, start func(...kgo.Opt) mover) {
+		c := start(kgo.ConsumeTopics(topic))
+		require.Len(t, settled(c), 12)
+		c.RemoveConsumePartitions(map[string][]int32{topic: {9}})
+		w.addPartitions(topic, 4)
+		w.fill(topic, 3, 0, 1)
+		w.fill(topic, 0, 4, 5)
+		require.Equal(t, []string{"t/0/4"}, settled(c))
+	})
+}
+
 func TestPinnedPartitionsOfAWholeTopicExcludeLaterOnes(t *testing.T) {
 	beside(t, func(t *testing.T, w *world, start func(...kgo.Opt) mover) {
 		c := start(kgo.ConsumeTopics(topic))
