@@ -19,11 +19,11 @@
 //
 // Within a partition records are handed out in offset order, each once, until
 // SetOffsets or a reset moves the position, or the partition is removed and
-// added again. Aborted records are never handed
-// out at read_committed if the broker lists their transaction or their abort
-// marker is in the same answer without an offset hole between. A committed
-// record is never skipped: the position passes an offset only if a complete,
-// valid batch reaches over it, or on a reset, which is reported.
+// added again. Aborted records are never handed out at read_committed if the
+// broker lists their transaction or their abort marker is in the same answer
+// without an offset hole between. A committed record is never skipped: the
+// position passes an offset only if a complete, valid batch reaches over it, or
+// on a reset, which is reported.
 //
 // A leader that takes over may have lost records that were read before. It is
 // asked before anything is fetched from it, and where a start names a leader
