@@ -71,17 +71,21 @@ type verdict struct {
 	delivered, leaks, losses, gaps, breaks, duplicates int
 	repeats                                            int // delivered again in a later session
 	lines                                              []string
+	when                                               when
+}
+
+// when tells at which time of a run a partition had grown to an offset.
+type when func(partition int32, offset int64) string
+
+func (w when) at(partition int32, offset int64) string {
+	if w == nil {
+		return ""
+	}
+	return w(partition, offset)
 }
 
 // maxFindings bounds the lines of one verdict; the counts go on.
 const maxFindings = 20
-
-func (v *verdict) add(count *int, n int, format string, args ...any) {
-	*count += n
-	if len(v.lines) < maxFindings {
-		v.lines = append(v.lines, fmt.Sprintf(format, args...))
-	}
-}
 
 func (v *verdict) wrong() int { return v.leaks + v.losses + v.gaps + v.breaks + v.duplicates }
 
@@ -110,8 +114,17 @@ func (v *verdict) judge(partition int32, log []logged, uncommitted bool, session
 	}
 	for i, n := range j.seen {
 		if n == 0 {
-			j.add(&j.losses, 1, "lost: partition %d offset %d (%v): never delivered", partition, j.wanted[i].offset, j.wanted[i].stamp)
+			j.add(&j.losses, 1, "lost", j.wanted[i].entry, "never delivered")
 		}
+	}
+}
+
+// add counts n records and says what is wrong with them, the first being e.
+func (j *partitionJudge) add(count *int, n int, kind string, e entry, format string, args ...any) {
+	*count += n
+	if len(j.lines) < maxFindings {
+		j.lines = append(j.lines, fmt.Sprintf("%s: partition %d offset %d (%v): %s; written %s",
+			kind, j.partition, e.offset, e.stamp, fmt.Sprintf(format, args...), j.when.at(j.partition, e.offset)))
 	}
 }
 
@@ -123,18 +136,16 @@ func (j *partitionJudge) session(s session) {
 		i, found := find(j.wanted, e.offset)
 		switch {
 		case !found || j.wanted[i].stamp != e.stamp:
-			j.add(&j.leaks, 1, "leaked: partition %d offset %d (%v) delivered to %s: %s", j.partition, e.offset, e.stamp, s.member, j.inLog(e))
+			j.add(&j.leaks, 1, "leaked", e, "delivered to %s; %s", s.member, j.inLog(e))
 			continue
 		case e.offset <= last && i < next && j.seen[i] > 0:
-			j.add(&j.duplicates, 1, "duplicate: partition %d offset %d (%v) delivered to %s after offset %d; the session began at %d",
-				j.partition, e.offset, e.stamp, s.member, last, s.start)
+			j.add(&j.duplicates, 1, "duplicate", e, "delivered to %s after offset %d; the session began at %d", s.member, last, s.start)
 			continue
 		case e.offset <= last:
-			j.add(&j.breaks, 1, "out of order: partition %d offset %d (%v) delivered to %s after offset %d; the session began at %d",
-				j.partition, e.offset, e.stamp, s.member, last, s.start)
+			j.add(&j.breaks, 1, "out of order", e, "delivered to %s after offset %d; the session began at %d", s.member, last, s.start)
 		case i > next:
-			j.add(&j.gaps, i-next, "gap: partition %d: %d records from offset %d (%v) on missing in front of offset %d, delivered to %s; the session began at %d",
-				j.partition, i-next, j.wanted[next].offset, j.wanted[next].stamp, e.offset, s.member, s.start)
+			j.add(&j.gaps, i-next, "gap", j.wanted[next].entry, "the first of %d missing in front of offset %d, delivered to %s; the session began at %d",
+				i-next, e.offset, s.member, s.start)
 		}
 		if j.seen[i]++; j.seen[i] > 1 {
 			j.repeats++

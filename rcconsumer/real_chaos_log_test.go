@@ -147,6 +147,7 @@ type account struct {
 	unknown, unknownCommitted              int // of these: asked to commit, not confirmed
 	lines                                  []string
 	contradictions, lostAcknowledged, torn int
+	when                                   when
 }
 
 func (a *account) wrong(count *int, format string, args ...any) {
@@ -158,8 +159,8 @@ func (a *account) wrong(count *int, format string, args ...any) {
 
 // compare holds the ledger against the log. Where the writers are certain both
 // have to tell the same; of the rest the log decides, alike in all partitions.
-func (l *chaosLedger) compare(logs map[int32]*partitionLog) *account {
-	a, fates := &account{}, map[transactionKey]fate{}
+func (l *chaosLedger) compare(logs map[int32]*partitionLog, w when) *account {
+	a, fates := &account{when: w}, map[transactionKey]fate{}
 	for p, log := range logs {
 		a.markers += log.markers
 		for _, e := range log.records {
@@ -170,7 +171,8 @@ func (l *chaosLedger) compare(logs map[int32]*partitionLog) *account {
 			}
 			k := transactionKey{e.writer, e.txn}
 			if before, ok := fates[k]; ok && before != e.fate {
-				a.wrong(&a.torn, "torn: partition %d offset %d (%v) is %q, elsewhere the transaction is %q", p, e.offset, e.stamp, e.fate, before)
+				a.wrong(&a.torn, "torn: partition %d offset %d (%v) is %q, elsewhere the transaction is %q; written %s",
+					p, e.offset, e.stamp, e.fate, before, a.when.at(p, e.offset))
 			}
 			fates[k] = e.fate
 		}
@@ -188,7 +190,8 @@ func (l *chaosLedger) compareAcknowledged(a *account, logs map[int32]*partitionL
 	for p, entries := range l.acked {
 		for _, e := range entries {
 			if i, found := find(logs[p].records, e.offset); !found || logs[p].records[i].stamp != e.stamp {
-				a.wrong(&a.lostAcknowledged, "partition %d offset %d (%v) was acknowledged and is not in the log", p, e.offset, e.stamp)
+				a.wrong(&a.lostAcknowledged, "partition %d offset %d (%v) was acknowledged and is not in the log; written %s",
+					p, e.offset, e.stamp, a.when.at(p, e.offset))
 			}
 		}
 	}
@@ -226,19 +229,19 @@ func TestChaosLedgerSeesWhatTheLogContradicts(t *testing.T) {
 		l.change(transactionKey{2, 1}, func(*transactionNote) {})
 		return l
 	}
-	require.Equal(t, &account{records: 3, committed: 1, aborted: 1}, sound().compare(logs))
+	require.Equal(t, &account{records: 3, committed: 1, aborted: 1}, sound().compare(logs, nil))
 
 	l := sound()
 	l.txns[transactionKey{1, 1}].confirmed = false
-	require.Equal(t, &account{records: 3, committed: 1, aborted: 1, unknown: 1, unknownCommitted: 1}, l.compare(logs))
+	require.Equal(t, &account{records: 3, committed: 1, aborted: 1, unknown: 1, unknownCommitted: 1}, l.compare(logs, nil))
 	l.txns[transactionKey{1, 1}].asked = false
-	require.Equal(t, 1, l.compare(logs).contradictions, "committed, though nobody asked")
+	require.Equal(t, 1, l.compare(logs, nil).contradictions, "committed, though nobody asked")
 	l = sound()
 	*l.txns[transactionKey{2, 1}] = transactionNote{asked: true, confirmed: true}
-	require.Equal(t, 1, l.compare(logs).contradictions, "aborted, though the commit was confirmed")
+	require.Equal(t, 1, l.compare(logs, nil).contradictions, "aborted, though the commit was confirmed")
 	l = sound()
 	l.note(0, entry{2, stamp{1, 2, 1}})
-	require.Equal(t, 1, l.compare(logs).lostAcknowledged)
+	require.Equal(t, 1, l.compare(logs, nil).lostAcknowledged)
 	logs[1].records[0].fate = abort
-	require.Equal(t, 1, sound().compare(logs).torn)
+	require.Equal(t, 1, sound().compare(logs, nil).torn)
 }
