@@ -42,10 +42,14 @@ func (x *chaos) faultCounts() string {
 func (x *chaos) report(r chaosReader, v *verdict) string {
 	x.watch.mu.Lock()
 	defer x.watch.mu.Unlock()
-	return fmt.Sprintf(`  %s: %d records delivered, %d dropped, %d delivered again after a commit
+	again := ""
+	if v.repeats > 0 {
+		again = fmt.Sprintf(", %d delivered again from a commit on", v.repeats)
+	}
+	return fmt.Sprintf(`  %s: %d records delivered, %d dropped%s
     %d leaks, %d losses, %d gaps, %d order breaks, %d duplicates
     longest stall %v; with the cluster whole %v`,
-		r.name(), v.delivered, r.dropped(), v.repeats, v.leaks, v.losses, v.gaps, v.breaks, v.duplicates,
+		r.name(), v.delivered, r.dropped(), again, v.leaks, v.losses, v.gaps, v.breaks, v.duplicates,
 		x.watch.longest[r], x.watch.calm[r])
 }
 
@@ -58,7 +62,7 @@ func (x *chaos) problem(format string, args ...any) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.problems++; x.problems <= maxProblems {
-		x.t.Errorf("%s (%s, seed %d)", fmt.Sprintf(format, args...), during, x.seed)
+		x.fail("%s (%s, seed %d)", fmt.Sprintf(format, args...), during, x.seed)
 	}
 }
 

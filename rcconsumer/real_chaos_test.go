@@ -34,6 +34,7 @@ const (
 // chaos is one run: a cluster, a load, readers and faults.
 type chaos struct {
 	t       *testing.T
+	fail    func(format string, args ...any) // t.Errorf
 	cluster *kafkatest.Cluster
 	client  *kgo.Client
 	admin   *kadm.Client
@@ -59,7 +60,7 @@ type faultNote struct {
 
 func newChaos(t *testing.T) *chaos {
 	t.Helper()
-	x := &chaos{t: t, seed: *chaosSeed, began: time.Now(), stable: map[int32]int64{}}
+	x := &chaos{t: t, fail: t.Errorf, seed: *chaosSeed, began: time.Now(), stable: map[int32]int64{}}
 	if x.seed == 0 {
 		x.seed = uint64(time.Now().UnixNano())
 	}
@@ -223,8 +224,8 @@ func (x *chaos) conclude(logs map[int32]*partitionLog) {
 		}
 	}
 	x.t.Logf("\n%s", strings.Join(lines, "\n"))
+	require.Empty(x.t, strings.Join(findings, "\n"), "-chaos %v -chaos-seed %d", *chaosFor, x.seed)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	require.Empty(x.t, findings, "-chaos %v -chaos-seed %d; faults: %+v", *chaosFor, x.seed, x.faults)
 	require.Zero(x.t, x.problems, "-chaos %v -chaos-seed %d", *chaosFor, x.seed)
 }

@@ -4,7 +4,11 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // stall is how long a reader took to reach what was readable.
@@ -117,4 +121,45 @@ func longer(of map[chaosReader]stall, r chaosReader, s stall) {
 	if s.took > of[r].took {
 		of[r] = s
 	}
+}
+
+// placed is a reader that stands where it is told to.
+type placed struct {
+	chaosReader
+	at int64
+}
+
+func (p *placed) name() string     { return "placed" }
+func (p *placed) next(int32) int64 { return p.at }
+
+func TestChaosWatcherTellsOfAStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		x := &chaos{t: t, fail: func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) }}
+		r := &placed{at: 5}
+		w := newWatcher(x, []chaosReader{r})
+		look := func() { w.look(r, 3, r.at, 10) }
+		look()
+		time.Sleep(20 * time.Second)
+		r.at = 10
+		look()
+		require.Empty(t, told)
+		require.Equal(t, stall{20 * time.Second, 3, 10, "before the first fault"}, w.longest[r])
+
+		r.at = 9
+		x.faults = []faultNote{{fault: fault{kind: killLeader}, ongoing: true}}
+		look()
+		time.Sleep(time.Minute)
+		look()
+		require.Empty(t, told, "while brokers are away anything may take its time")
+		x.faults[0].ongoing = false
+		for range 32 {
+			look()
+			time.Sleep(time.Second)
+		}
+		require.Len(t, told, 1)
+		require.Contains(t, told[0], "placed: partition 3 stands at 9 and has not reached 10")
+		require.Contains(t, told[0], killLeader)
+		require.Equal(t, 31*time.Second, w.calm[r].took)
+	})
 }
