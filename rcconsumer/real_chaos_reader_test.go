@@ -2,6 +2,8 @@ package rcconsumer_test
 
 import (
 	"context"
+	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,10 +26,37 @@ type chaosReader interface {
 	sessions(partition int32) []session
 	// dropped is how many aborted records were dropped, as headers claim.
 	dropped() int64
+	// words are the last lines that its consumers logged.
+	words() string
+}
+
+// lastWords keeps the last lines of a consumer's log.
+type lastWords struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (w *lastWords) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lines = append(w.lines[max(0, len(w.lines)-99):], string(b))
+	return len(b), nil
+}
+
+func (w *lastWords) words() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.Join(w.lines, "")
+}
+
+// logger is the option that has a consumer log to w.
+func (w *lastWords) logger() kgo.Opt {
+	return rcconsumer.WithSlog(slog.New(slog.NewTextHandler(w, nil)))
 }
 
 // directReader is a consumer without a group.
 type directReader struct {
+	lastWords
 	x      *chaos
 	label  string
 	dirty  bool // reads at read_uncommitted
@@ -43,7 +72,7 @@ func (x *chaos) direct(label string, maxRecords int, opts ...kgo.Opt) *directRea
 	d := &directReader{x: x, label: label, got: map[int32]*session{}}
 	base := []kgo.Opt{
 		kgo.SeedBrokers(x.cluster.Addrs()...), kgo.MetadataMinAge(50 * time.Millisecond), kgo.ConsumeTopics(x.topic),
-		rcconsumer.WithHooks(&chaosHooks{x, label}),
+		rcconsumer.WithHooks(&chaosHooks{x, label}), d.logger(),
 	}
 	var err error
 	d.c, err = rcconsumer.New(append(base, opts...)...)

@@ -152,6 +152,8 @@ func (x *chaos) catchUp(what string) {
 		ends = x.stableOffsets(ctx)
 		return fmt.Sprint(ends), len(ends) == chaosPartitions
 	})
+	began := time.Now()
+	defer x.explain(began)
 	x.until("all readers at "+fmt.Sprint(ends)+" after "+what, stallLimit, func(context.Context) (string, bool) {
 		var behind []string
 		for _, r := range x.readers {
@@ -163,6 +165,15 @@ func (x *chaos) catchUp(what string) {
 		}
 		return strings.Join(behind, "; "), len(behind) == 0
 	})
+}
+
+// explain shows what readers logged if it took them long to catch up.
+func (x *chaos) explain(began time.Time) {
+	if took := time.Since(began); took > 2*time.Second {
+		for _, r := range x.readers {
+			x.t.Logf("%v since %v; %s logged:\n%s", took, began.Format(time.StampMilli), r.name(), r.words())
+		}
+	}
 }
 
 // finish ends the load, waits for the end of all transactions, and compares.
