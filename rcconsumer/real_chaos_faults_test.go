@@ -28,6 +28,17 @@ type fault struct {
 	rest      time.Duration // how long the cluster is left alone afterwards
 }
 
+func (f fault) details() string {
+	switch {
+	case f.pause > 0:
+		return fmt.Sprintf("(partition %d, broker away %v)", f.partition, f.pause)
+	case f.kind == restartOne:
+		return fmt.Sprintf("(broker %d)", f.node+1)
+	default:
+		return fmt.Sprintf("(partition %d)", f.partition)
+	}
+}
+
 const (
 	restartOne      = "clean restart of one broker"
 	restartAll      = "clean restart of all brokers in turn"
@@ -81,8 +92,12 @@ func (s *schedule) next() fault {
 	kind := s.round[0]
 	s.round = s.round[1:]
 	f := s.short(kind, 10*time.Second)
-	if kind == pauseLeader {
+	switch kind {
+	case pauseLeader:
 		f.pause = 20 * time.Second
+	case killLeader, killCoordinator:
+	default:
+		f.pause = 0 // as long as it takes
 	}
 	f.rest = time.Duration(s.r.IntN(5000)) * time.Millisecond
 	return f

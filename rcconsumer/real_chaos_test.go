@@ -140,8 +140,8 @@ func (x *chaos) disturb(f fault) {
 	x.mu.Unlock()
 	ended := time.Now()
 	x.catchUp(what)
-	x.t.Logf("%s (partition %d, broker away %v): over after %.1f s, readers had what was readable then %.1f s later",
-		what, f.partition, f.pause, ended.Sub(began).Seconds(), time.Since(ended).Seconds())
+	x.t.Logf("%v %s %s: over after %.1f s, readers had what was readable then %.1f s later",
+		began.Format(time.TimeOnly), what, f.details(), ended.Sub(began).Seconds(), time.Since(ended).Seconds())
 	x.pass(f.rest)
 }
 
