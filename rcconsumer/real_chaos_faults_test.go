@@ -47,6 +47,8 @@ const (
 	pauseLeader     = "SIGSTOP of a leader"
 	moveReplicas    = "replica taken from the leader and given back"
 	electLeaders    = "other leaders elected"
+	killGroup       = "kill -9 of a group coordinator"
+	comeAndGo       = "member joined and another left"
 )
 
 // injectors carry faults out. They return when nothing is wrong any more but
@@ -69,6 +71,12 @@ var injectors = map[string]func(*chaos, fault){
 	},
 	moveReplicas: (*chaos).moveReplicas,
 	electLeaders: (*chaos).electLeaders,
+	killGroup:    func(x *chaos, f fault) { x.kill(x.groupCoordinator(f), f.pause) },
+	comeAndGo: func(x *chaos, _ fault) {
+		for _, g := range x.groups() {
+			g.comeAndGo()
+		}
+	},
 }
 
 // schedule makes the faults of a long run: every kind once in each round, in

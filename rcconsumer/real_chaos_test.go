@@ -81,6 +81,7 @@ func TestRealChaosReadersGetWhatTheLogHolds(t *testing.T) {
 	x.begin()
 	if *chaosFor == 0 {
 		s := newSchedule(x.seed, chaosPartitions)
+		x.disturb(s.short(comeAndGo, time.Second))
 		x.disturb(s.short(killLeader, 3*time.Second))
 		x.disturb(fault{kind: pauseLeader, partition: s.r.Int32N(chaosPartitions), pause: 9 * time.Second})
 		x.disturb(s.short(restartOne, time.Second))
@@ -119,11 +120,16 @@ func (x *chaos) begin() {
 func (x *chaos) startReaders() []chaosReader {
 	dirty := x.direct("read_uncommitted", 0, rcconsumer.ReadUncommitted())
 	dirty.dirty = true
-	return []chaosReader{
+	readers := []chaosReader{
 		x.direct("direct", 0),
 		x.direct("small buffer", 50, kgo.FetchMaxPartitionBytes(5_000), rcconsumer.BufferBytes(50_000)),
 		dirty,
+		x.groupOf("group"),
 	}
+	if *chaosFor > 0 && !strings.HasPrefix(x.local().Version(), "3.") {
+		readers = append(readers, x.groupOf("group-848", kgo.ServerSideBalancer(), kgo.Balancers(kgo.StickyBalancer()))) // KIP-848
+	}
+	return readers
 }
 
 // disturb injects a fault and waits until nothing of it is left.
@@ -197,6 +203,9 @@ func (x *chaos) finish() {
 	fresh := x.direct("fresh at the end", 0)
 	x.readers = append(x.readers, fresh)
 	x.catchUp("a new reader's start")
+	for _, g := range x.groups() {
+		g.committedToTheEnd(ends)
+	}
 	for _, r := range x.readers {
 		r.stop()
 	}
