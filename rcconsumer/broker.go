@@ -99,7 +99,7 @@ func (b *broker) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		now := time.Now()
 		if wait := b.notBefore.Sub(now); wait > 0 {
-			sleep(ctx, wait, nil)
+			b.rest(ctx, wait)
 			continue
 		}
 		pl := b.plan(now)

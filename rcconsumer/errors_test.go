@@ -281,6 +281,23 @@ func TestNewLeaderIsNotHeldUpByTheOldOne(t *testing.T) {
 	})
 }
 
+// A successor is elected some time after a broker died, most often while the
+// consumer backs off from the dead one.
+func TestNewLeaderIsFoundWhileTheOldOneIsBackedOffFrom(t *testing.T) {
+	inWorld(t, 2, 1, func(t *testing.T, w *world) {
+		old := w.LeaderFor(topic, 0)
+		w.forge(0, batchtest.Data(0, 4))
+		w.change(func() { w.broken[old] = true })
+		c := w.consumer(startAt(0), kgo.RetryBackoffFn(func(int) time.Duration { return patience / 2 }))
+		eventually(t, "a fetch that fails", func() bool { return w.count() == 1 })
+		silent(t, c, 6*time.Second)
+		require.NoError(t, w.MoveTopicPartition(topic, 0, 1-old))
+		moved := time.Now()
+		require.Equal(t, span(0, 4), readOffsets(t, c, 5))
+		require.Less(t, time.Since(moved), 2*time.Second)
+	})
+}
+
 // Sources: KAFKA-12257, twmb/franz-go#908 and #1364: offsets of the old topic
 // mean nothing in the new one.
 func TestRecreatedTopicIsReadAnew(t *testing.T) {

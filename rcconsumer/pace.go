@@ -19,6 +19,16 @@ func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	}
 }
 
+// rest lets a pause pass. In a long one after failures the leaders may move: a
+// dead broker's successor is elected some time after it died.
+func (b *broker) rest(ctx context.Context, d time.Duration) {
+	if b.failures > 0 {
+		rested := b.c.meta.watch(time.Second)
+		defer rested()
+	}
+	sleep(ctx, d, nil)
+}
+
 // aside bounds how long a partition is held up by a wait that is not its own:
 // kgo.FetchMaxWait may be hours.
 const aside = 500 * time.Millisecond
