@@ -3,6 +3,7 @@ package rcconsumer_test
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -51,12 +52,15 @@ func (m *groupMember) commit(ctx context.Context, c *rcconsumer.Consumer) {
 // run polls, and lets the group rebalance when it has booked what a poll gave.
 func (m *groupMember) run(ctx context.Context) {
 	for polls := 1; ctx.Err() == nil; polls++ {
-		fetches := m.c.PollRecords(ctx, 500)
+		soon, cancel := context.WithTimeout(ctx, time.Second)
+		fetches := m.c.PollRecords(soon, 500)
+		cancel()
 		m.take(ctx, fetches)
+		idle := fetches.NumRecords() == 0
 		switch {
 		case m.style == commitMarked:
 			m.c.MarkCommitRecords(fetches.Records()...)
-		case m.style == commitAfterPolls && polls%5 == 0:
+		case m.style == commitAfterPolls && (polls%5 == 0 || idle):
 			m.commit(ctx, m.c)
 		}
 		m.c.AllowRebalance()
@@ -67,7 +71,7 @@ func (m *groupMember) take(ctx context.Context, fetches kgo.Fetches) {
 	fetches.EachError(func(_ string, partition int32, err error) {
 		var session *kgo.ErrGroupSession
 		switch {
-		case ctx.Err() != nil:
+		case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded) && partition < 0: // the poll's own end
 		case errors.As(err, &session): // the coordinator is away
 			m.g.x.t.Logf("%s: %v", m.name, err)
 		default:

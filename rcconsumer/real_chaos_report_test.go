@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
 )
 
 // account is the first part of a run's report: what was written.
@@ -51,6 +53,32 @@ func (x *chaos) report(r chaosReader, v *verdict) string {
     longest stall %v; with the cluster whole %v`,
 		r.name(), v.delivered, r.dropped(), again, v.leaks, v.losses, v.gaps, v.breaks, v.duplicates,
 		x.watch.longest[r], x.watch.calm[r])
+}
+
+// explain shows what readers logged if it took them long to catch up.
+func (x *chaos) explain(began time.Time) {
+	if took := time.Since(began); took > 2*time.Second {
+		for _, r := range x.readers {
+			x.t.Logf("%v since %v; %s logged:\n%s", took, began.Format(time.StampMilli), r.name(), r.words())
+		}
+	}
+}
+
+// openProducers says who holds a partition back.
+func (x *chaos) openProducers(ctx context.Context, partition int32) string {
+	var s kadm.TopicsSet
+	s.Add(x.topic, partition)
+	described, err := x.admin.DescribeProducers(ctx, s)
+	if err != nil {
+		return err.Error()
+	}
+	var open []string
+	described.EachProducer(func(p kadm.DescribedProducer) {
+		if p.CurrentTxnStartOffset >= 0 {
+			open = append(open, fmt.Sprintf("producer %d epoch %d open since offset %d", p.ProducerID, p.ProducerEpoch, p.CurrentTxnStartOffset))
+		}
+	})
+	return strings.Join(open, ", ")
 }
 
 // maxProblems bounds the lines about what readers told while they read.

@@ -173,15 +173,6 @@ func (x *chaos) catchUp(what string) {
 	})
 }
 
-// explain shows what readers logged if it took them long to catch up.
-func (x *chaos) explain(began time.Time) {
-	if took := time.Since(began); took > 2*time.Second {
-		for _, r := range x.readers {
-			x.t.Logf("%v since %v; %s logged:\n%s", took, began.Format(time.StampMilli), r.name(), r.words())
-		}
-	}
-}
-
 // finish ends the load, waits for the end of all transactions, and compares.
 func (x *chaos) finish() {
 	x.load.stop(x.t)
@@ -210,23 +201,6 @@ func (x *chaos) finish() {
 		r.stop()
 	}
 	x.conclude(readLog(x.t, x.cluster, x.topic, ends))
-}
-
-// openProducers says who holds a partition back.
-func (x *chaos) openProducers(ctx context.Context, partition int32) string {
-	var s kadm.TopicsSet
-	s.Add(x.topic, partition)
-	described, err := x.admin.DescribeProducers(ctx, s)
-	if err != nil {
-		return err.Error()
-	}
-	var open []string
-	described.EachProducer(func(p kadm.DescribedProducer) {
-		if p.CurrentTxnStartOffset >= 0 {
-			open = append(open, fmt.Sprintf("producer %d epoch %d open since offset %d", p.ProducerID, p.ProducerEpoch, p.CurrentTxnStartOffset))
-		}
-	})
-	return strings.Join(open, ", ")
 }
 
 func (x *chaos) conclude(logs map[int32]*partitionLog) {
