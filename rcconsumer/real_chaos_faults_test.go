@@ -98,7 +98,7 @@ func (s *schedule) next() fault {
 	switch kind {
 	case pauseLeader:
 		f.pause = 20 * time.Second
-	case killLeader, killCoordinator:
+	case killLeader, killCoordinator, killGroup:
 	default:
 		f.pause = 0 // as long as it takes
 	}
