@@ -55,12 +55,14 @@ func (x *chaos) report(r chaosReader, v *verdict) string {
 		x.watch.longest[r], x.watch.calm[r])
 }
 
-// explain shows what readers logged if it took them long to catch up.
-func (x *chaos) explain(began time.Time) {
-	if took := time.Since(began); took > 2*time.Second {
-		for _, r := range x.readers {
-			x.t.Logf("%v since %v; %s logged:\n%s", took, began.Format(time.StampMilli), r.name(), r.words())
-		}
+// explain shows what the last readers logged if it took long until they had
+// caught up.
+func (x *chaos) explain(took time.Duration, last map[chaosReader]string) {
+	if took < 2*time.Second {
+		return
+	}
+	for r, where := range last {
+		x.t.Logf("%v, %.1f s after all replicas were in sync, among the last: %sit has logged:\n%s", time.Now().Format(time.TimeOnly), took.Seconds(), where, r.words())
 	}
 }
 

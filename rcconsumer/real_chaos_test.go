@@ -158,19 +158,28 @@ func (x *chaos) catchUp(what string) {
 		ends = x.stableOffsets(ctx)
 		return fmt.Sprint(ends), len(ends) == chaosPartitions
 	})
-	began := time.Now()
-	defer x.explain(began)
+	began, last := time.Now(), map[chaosReader]string{}
+	defer func() { x.explain(time.Since(began), last) }()
 	x.until("all readers at "+fmt.Sprint(ends)+" after "+what, stallLimit, func(context.Context) (string, bool) {
-		var behind []string
-		for _, r := range x.readers {
-			for p, end := range ends {
-				if next := r.next(p); next < end {
-					behind = append(behind, fmt.Sprintf("%s: partition %d at %d, not at %d", r.name(), p, next, end))
-				}
+		now := x.behind(ends)
+		if len(now) > 0 {
+			last = now
+		}
+		return fmt.Sprint(slices.Collect(maps.Values(now))), len(now) == 0
+	})
+}
+
+// behind says of readers that have not read up to ends where they are.
+func (x *chaos) behind(ends map[int32]int64) map[chaosReader]string {
+	all := map[chaosReader]string{}
+	for _, r := range x.readers {
+		for p, end := range ends {
+			if next := r.next(p); next < end {
+				all[r] += fmt.Sprintf("%s: partition %d at %d, not at %d; ", r.name(), p, next, end)
 			}
 		}
-		return strings.Join(behind, "; "), len(behind) == 0
-	})
+	}
+	return all
 }
 
 // finish ends the load, waits for the end of all transactions, and compares.
