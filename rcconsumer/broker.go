@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/readcommitted/internal/pass"
@@ -242,26 +241,6 @@ func (b *broker) remember(pl *plan, resp *kmsg.FetchResponse) {
 		}
 	}
 }
-
-// throttled leaves the broker alone for as long as it asks (KIP-219): sent any
-// earlier, our next Fetch would hold up heartbeats and commits on their way to the
-// same broker. No wait is too long, since kgo keeps to it in any case; but no
-// follower is worth a long one.
-func (b *broker) throttled(since time.Time, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	b.notBefore = later(b.notBefore, since.Add(d))
-	if d >= throttleTold {
-		b.c.report.log(kgo.LogLevelInfo, "a broker asks not to be asked for a while", "broker", b.id, "throttle", d)
-	}
-	if d >= idleRecheck {
-		b.desert(fmt.Errorf("throttled for %v", d))
-	}
-}
-
-// throttleTold is how long a throttle is worth a log line.
-const throttleTold = time.Second
 
 // failed backs off after a request that got no usable answer.
 func (b *broker) failed(ctx context.Context, err error) {

@@ -2,8 +2,11 @@ package rcconsumer
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
@@ -62,6 +65,26 @@ func (b *broker) pace(got, leftOut bool, wait, took time.Duration) {
 		b.notBefore = later(b.notBefore, until)
 	}
 }
+
+// throttled leaves the broker alone for as long as it asks (KIP-219): sent any
+// earlier, our next Fetch would hold up heartbeats and commits on their way to the
+// same broker. No wait is too long, since kgo keeps to it in any case; but no
+// follower is worth a long one.
+func (b *broker) throttled(since time.Time, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	b.notBefore = later(b.notBefore, since.Add(d))
+	if d >= throttleTold {
+		b.c.report.log(kgo.LogLevelInfo, "a broker asks not to be asked for a while", "broker", b.id, "throttle", d)
+	}
+	if d >= idleRecheck {
+		b.desert(fmt.Errorf("throttled for %v", d))
+	}
+}
+
+// throttleTold is how long a throttle is worth a log line.
+const throttleTold = time.Second
 
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
