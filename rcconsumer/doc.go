@@ -9,7 +9,9 @@
 //   - The position of a partition passes markers, aborted data and compacted
 //     offsets ([Consumer.Position], [ReturnOnProgress]).
 //   - The last stable offset and the high watermark are known while nothing can
-//     be read, so a reader that waits for an open transaction can tell.
+//     be read, also of paused partitions ([StableOffsetInterval],
+//     [Consumer.Lag]), so a reader that waits for an open transaction can tell.
+//     [Consumer.WaitStable] waits for its end.
 //   - Aborted batches are neither decompressed nor decoded.
 //   - Where the log itself contradicts the broker's list of aborted
 //     transactions, the log is believed and the contradiction reported

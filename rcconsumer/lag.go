@@ -79,7 +79,7 @@ func (p *partition) oldestLocked() (ms int64, buffered bool) {
 // firstTimestamp is that of the first record of a batch, in milliseconds, as
 // its header has it. A message set of format v0 or v1 has that of its last one.
 func firstTimestamp(k pass.Kept) int64 {
-	if k.Batch.IsLogAppendTime() || k.Batch.Magic() < 2 {
+	if k.Batch.IsLogAppendTime() {
 		return k.Batch.MaxTimestamp()
 	}
 	return k.Batch.BaseTimestamp()

@@ -21,8 +21,15 @@ type Position struct {
 	HighWatermark    int64 // bound of what is replicated, exclusive
 	Committed        int64 // the group's committed offset
 
-	UpdatedAt   time.Time // when the broker last answered for this partition
-	StableSince time.Time // since when LastStableOffset has its value
+	// UpdatedAt is the age of LastStableOffset and HighWatermark: when the last
+	// Fetch answer came, or ListOffsets was asked. While the leader answers it
+	// is at most [StableOffsetInterval] ago.
+	UpdatedAt time.Time
+	// StableSince is when LastStableOffset was first seen at its value, zero
+	// while it is not known. While HeldBack is positive that is how long an
+	// open transaction has held everybody back; an idle partition's stands
+	// still as well.
+	StableSince time.Time
 
 	readTo          int64 // nothing is left below this offset, although Next is smaller
 	readUncommitted bool

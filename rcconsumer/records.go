@@ -34,7 +34,7 @@ import (
 func (c *Consumer) Records(ctx context.Context) iter.Seq2[*kgo.Record, error] {
 	return func(yield func(*kgo.Record, error) bool) {
 		it := iteration{c: c, ctx: ctx}
-		defer it.end()
+		defer it.remember()
 		for {
 			r, err := it.next()
 			if r == nil && err == nil || !yield(r, err) || it.over {
@@ -93,12 +93,6 @@ func (it *iteration) next() (*kgo.Record, error) {
 	}
 }
 
-// end leaves what the loop has not taken to others.
-func (it *iteration) end() {
-	it.leave()
-	it.remember()
-}
-
 // worked notes that the record yielded last has been worked on.
 func (it *iteration) worked() {
 	it.remember()
@@ -144,7 +138,7 @@ func (it *iteration) find() (*kgo.Record, error) {
 			return r, err
 		}
 	}
-	it.leave()
+	it.p = nil
 	for {
 		p := it.c.out.next()
 		if p == nil {
@@ -162,17 +156,6 @@ func (it *iteration) find() (*kgo.Record, error) {
 func (it *iteration) yields(r *kgo.Record) {
 	if r != nil {
 		it.last = it.p
-	}
-}
-
-// leave ends the turn of a partition; it is offered to others if it has more.
-func (it *iteration) leave() {
-	if p := it.p; p != nil {
-		it.p = nil
-		p.mu.Lock()
-		ready := p.deliverableLocked()
-		p.mu.Unlock()
-		it.c.offer(p, ready && !it.c.pauses.paused(p.topic, p.id), false)
 	}
 }
 
@@ -223,8 +206,8 @@ func (p *partition) takeOne() *kgo.Record {
 	return r
 }
 
-// keep lists a partition for other polls while a loop takes from it: the loop
-// may be left at any step, and may rest in its body for ever.
+// keep lists a partition for everybody while a loop takes from it: the loop may
+// be left at any step, and may rest in its body for ever.
 func (h *handOut) keep(p *partition) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -320,10 +320,11 @@ func TestLoopThatRestsInItsBodyStrandsNothing(t *testing.T) {
 	inWorld(t, 1, 1, func(t *testing.T, w *world) {
 		w.forge(0, batchtest.Data(0, 4), batchtest.Data(5, 9))
 		c := w.consumer(startAt(0))
+		eventually(t, "the fetch", func() bool { return position(c).LastStableOffset == 10 })
 		for r, err := range c.Records(t.Context()) {
 			require.NoError(t, err)
 			require.Zero(t, r.Offset)
-			require.Equal(t, span(1, 9), offsets(poll(c, patience)))
+			require.Equal(t, span(1, 9), offsets(c.PollFetches(noWait)))
 			break
 		}
 		silent(t, c, time.Second)

@@ -149,7 +149,7 @@ func (s *sampler) ask(ctx context.Context, leader int32, samples []sample) {
 	stable, high, err := s.bothEnds(ctx, leader, samples)
 	if err == nil {
 		for _, m := range samples {
-			err = cmp.Or(s.c.sampled(m, stable.of[m.p.key()], high.of[m.p.key()]), err)
+			err = cmp.Or(s.c.sampled(m, began, stable.of[m.p.key()], high.of[m.p.key()]), err)
 		}
 	}
 	if ctx.Err() == nil && err != nil {
@@ -158,7 +158,7 @@ func (s *sampler) ask(ctx context.Context, leader int32, samples []sample) {
 			s.c.meta.refresh() // the leader may have moved, and nobody fetches what is paused
 		}
 	}
-	s.done(leader, began, max(stable.throttle, high.throttle), err)
+	s.done(leader, began, high.throttle, err)
 }
 
 // bothEnds asks one leader. The last stable offset comes first, so that it is
@@ -169,6 +169,7 @@ func (s *sampler) bothEnds(ctx context.Context, leader int32, samples []sample) 
 		questions = append(questions, question{key: m.p.key(), epoch: m.epoch})
 	}
 	if stable, err = s.c.listEnds(ctx, leader, isolationCommitted, questions); err == nil {
+		sleep(ctx, stable.throttle, nil) // sent any earlier the second would hold up everything else
 		high, err = s.c.listEnds(ctx, leader, isolationUncommitted, questions)
 	}
 	return stable, high, err
@@ -195,7 +196,7 @@ func (s *sampler) done(leader int32, began time.Time, throttle time.Duration, er
 
 // sampled notes what a leader said, unless what is known of the log changed
 // meanwhile.
-func (c *Consumer) sampled(m sample, stable, high listed) error {
+func (c *Consumer) sampled(m sample, asked time.Time, stable, high listed) error {
 	for _, l := range []listed{stable, high} {
 		if l.err != nil {
 			return l.err
@@ -205,8 +206,9 @@ func (c *Consumer) sampled(m sample, stable, high listed) error {
 	var n notices
 	p.mu.Lock()
 	if p.lineage == m.lineage {
-		before := p.pos.CaughtUp()
+		before, heard := p.pos.CaughtUp(), p.pos.UpdatedAt
 		n.stable = p.endsLocked(m.epoch, -1, stable.offset, high.offset)
+		p.pos.UpdatedAt = later(heard, asked) // the answers are as old as the questions may be
 		n.moved = !before && p.pos.CaughtUp()
 	}
 	p.mu.Unlock()

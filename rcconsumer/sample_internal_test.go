@@ -37,7 +37,7 @@ func TestSampleOfAnEarlierLeaderOrLogIsDropped(t *testing.T) {
 			m := sample{p: p, lineage: p.lineage, epoch: 3}
 			test.while(p)
 			p.mu.Unlock()
-			require.NoError(t, c.sampled(m, listed{offset: 90}, listed{offset: 95}))
+			require.NoError(t, c.sampled(m, time.Now(), listed{offset: 90}, listed{offset: 95}))
 			require.Equal(t, test.want, p.position().LastStableOffset)
 			require.Equal(t, test.want == 90, time.Since(p.position().UpdatedAt) < time.Minute)
 		})

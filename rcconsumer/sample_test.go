@@ -235,17 +235,25 @@ func TestSamplerTriesASecondTimeWithinTheInterval(t *testing.T) {
 	})
 }
 
-// Source: KIP-219.
+// Source: KIP-219: a request that is sent to a throttled broker waits in kgo and
+// holds up all others, fetches too.
 func TestSamplerLeavesAThrottledBrokerAlone(t *testing.T) {
-	inWorld(t, 1, 1, func(t *testing.T, w *world) {
+	inWorld(t, 1, 2, func(t *testing.T, w *world) {
 		forgeRange(w)
+		f := w.forge(1)
 		w.editList = func(_ *kmsg.ListOffsetsRequest, resp *kmsg.ListOffsetsResponse) { resp.ThrottleMillis = 20_000 }
-		c := w.consumer(startAt(40))
-		c.PauseFetchTopics(topic)
-		eventually(t, "a sample", func() bool { return position(c).LastStableOffset == 40 })
-		began, before := time.Now(), w.asked()
-		eventually(t, "the next", func() bool { return w.asked() > before })
-		require.GreaterOrEqual(t, time.Since(began), 19*time.Second)
+		c := w.consumer(startsAt(2))
+		c.PauseFetchPartitions(map[string][]int32{topic: {0}})
+		for o := range int64(120) {
+			w.change(func() { f.log, f.lso, f.hw = append(f.log, batchtest.Data(o, o)), o+1, o+1 })
+			sent := time.Now()
+			require.Equal(t, []int64{o}, readOffsets(t, c, 1))
+			require.Less(t, time.Since(sent), time.Second)
+			time.Sleep(time.Second)
+		}
+		require.Equal(t, int64(50), position(c).HighWatermark)
+		require.LessOrEqual(t, w.asked(), 7)
+		require.GreaterOrEqual(t, w.asked(), 4)
 	})
 }
 

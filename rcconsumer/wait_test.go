@@ -196,6 +196,21 @@ func TestWaitStableOutlastsWhatGoesAway(t *testing.T) {
 			})
 		})
 	}
+	t.Run("unknown now and then", func(t *testing.T) {
+		inWorld(t, 1, 1, func(t *testing.T, w *world) {
+			f := forgeRange(w)
+			n := 0
+			w.editList = func(_ *kmsg.ListOffsetsRequest, resp *kmsg.ListOffsetsResponse) {
+				if n++; n%3 != 0 {
+					resp.Topics[0].Partitions[0].ErrorCode = kerr.UnknownTopicOrPartition.Code
+				}
+			}
+			done := waiting(w.consumer(), t.Context(), targets(45))
+			open(t, done, 30*time.Second)
+			w.change(func() { f.lso = 45 })
+			require.NoError(t, ended(t, done, 4*time.Second))
+		})
+	})
 	t.Run("a topic to come", func(t *testing.T) {
 		inWorld(t, 1, 1, func(t *testing.T, w *world) {
 			done := waiting(w.consumer(), t.Context(), map[string]map[int32]int64{"late": {0: 1}})
