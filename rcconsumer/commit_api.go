@@ -2,6 +2,7 @@ package rcconsumer
 
 import (
 	"context"
+	"math"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -46,9 +47,9 @@ func (c *Consumer) CommitRecords(ctx context.Context, rs ...*kgo.Record) error {
 		}
 		cl.p.mu.Lock()
 		cl.at = cl.p.pastLocked(cl.at)
-		news := cl.p.progress.due(cl.at) || cl.p.progress.committed.Offset < 0
+		back := cl.at.Offset < cl.p.progress.committed.Offset && !cl.p.progress.rewound
 		cl.p.mu.Unlock()
-		if all[k] = cl; !news {
+		if all[k] = cl; back {
 			delete(all, k)
 		}
 	}
@@ -156,7 +157,9 @@ func (c *Consumer) MarkCommitRecords(rs ...*kgo.Record) {
 
 // MarkCommitOffsets marks offsets for the next commit, as
 // [Consumer.MarkCommitRecords] does for records. An offset is the next one to
-// read; it may lie ahead of what was handed out.
+// read; it may lie ahead of what was handed out. As in kgo a partition of which
+// nothing was handed out cannot be marked unless the group had a commit for it
+// or SetOffsets moved it.
 func (c *Consumer) MarkCommitOffsets(offsets map[string]map[int32]kgo.EpochOffset) {
 	if !c.marking() {
 		return
@@ -168,14 +171,21 @@ func (c *Consumer) MarkCommitOffsets(offsets map[string]map[int32]kgo.EpochOffse
 	}
 }
 
-func (c *Consumer) mark(topic string, id int32, at kgo.EpochOffset, trusted bool) {
+// mark marks an offset; a chosen one may lie ahead of the position, one that
+// comes from a record may not.
+func (c *Consumer) mark(topic string, id int32, at kgo.EpochOffset, chosen bool) {
 	p := c.partition(topic, id)
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.progress.setMark(at, trusted)
+	switch {
+	case !chosen:
+		p.progress.setMark(at, p.pos.Next)
+	case p.progress.begun():
+		p.progress.setMark(at, math.MaxInt64)
+	}
 }
 
 // UncommittedOffsets returns what [Consumer.CommitUncommittedOffsets] would

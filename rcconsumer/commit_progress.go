@@ -85,15 +85,22 @@ func (g *progress) handOut(first, last int64, epoch, epochBefore int32) {
 	g.runs = append(g.runs, run{first: first, last: last, epochBefore: epochBefore})
 }
 
-// setMark moves the mark forward. A mark beyond what was handed out since
-// reading began here, or was moved here, is of an earlier assignment or from
-// before a seek, and is not believed unless trusted.
-func (g *progress) setMark(at kgo.EpochOffset, trusted bool) {
-	if !trusted && at.Offset > g.handed.Offset || g.marked && at.Offset < g.mark.Offset || at.Offset < g.start {
+// setMark moves the mark forward, but not past limit: a mark beyond what was
+// handed out since reading began here, or was moved here, is of an earlier
+// assignment or from before a seek.
+func (g *progress) setMark(at kgo.EpochOffset, limit int64) {
+	if at.Offset > limit || g.marked && at.Offset < g.mark.Offset || at.Offset < g.start {
 		return
 	}
 	g.mark, g.marked = at, true
 	g.forget(at.Offset)
+}
+
+// begun reports whether there is anything that the caller could mark by its
+// offset: the group holds a commit, a record was handed out, or the caller
+// chose the place.
+func (g *progress) begun() bool {
+	return g.committed.Offset >= 0 || g.handed.Offset > g.start || g.moved
 }
 
 // forget drops the runs that lie below offset.
@@ -127,17 +134,20 @@ func (g *progress) past(at, next kgo.EpochOffset) kgo.EpochOffset {
 	return at
 }
 
-// covered reports whether the group's commit covers everything handed out.
+// covered reports whether the group's commit covers everything handed out. A
+// commit from before a move says nothing of what was handed out after it.
 func (g *progress) covered() bool {
-	return g.committed.Offset >= 0 && g.committed.Offset >= g.handed.Offset
+	return g.committed.Offset >= 0 && g.committed.Offset >= g.handed.Offset && !g.rewound
 }
 
 // due reports whether committing to would tell the group something new. Only
 // after a move may a commit go back.
 func (g *progress) due(to kgo.EpochOffset) bool {
 	switch {
-	case to.Offset < 0 || to.Offset == g.committed.Offset:
+	case to.Offset < 0:
 		return false
+	case to.Offset == g.committed.Offset:
+		return to.Epoch != g.committed.Epoch && (to.Offset != g.start || g.moved)
 	case g.committed.Offset < 0:
 		return to.Offset != g.start || g.moved || g.marked
 	default:

@@ -41,18 +41,18 @@ func TestACommitPassesWhatFollowsTheLastRecordAndNothingMore(t *testing.T) {
 
 func TestMarks(t *testing.T) {
 	g := began(10)
-	g.setMark(offset(12), false)
+	g.setMark(offset(12), 10)
 	require.False(t, g.marked, "a record that was not handed out since reading began here")
+	require.False(t, g.begun())
 	g.handOut(10, 19, 1, -1)
-	g.setMark(offset(15), false)
-	g.setMark(offset(13), false)
+	require.True(t, g.begun())
+	g.setMark(offset(15), 20)
+	g.setMark(offset(13), 20)
 	require.EqualValues(t, 15, g.mark.Offset, "marks do not go back")
-	g.setMark(offset(21), false)
+	g.setMark(offset(21), 20)
 	require.EqualValues(t, 15, g.mark.Offset, "nor pass what was handed out")
-	g.setMark(offset(30), true)
-	require.EqualValues(t, 30, g.mark.Offset, "unless the caller names the offset")
 	g.move(offset(5), true)
-	g.setMark(offset(20), false)
+	g.setMark(offset(20), 5)
 	require.EqualValues(t, 5, g.mark.Offset, "a seek ends what was marked before, and what comes late of it")
 	require.True(t, g.due(g.mark), "the place of a seek itself is committed")
 }
@@ -84,6 +84,9 @@ func TestCoveredMeansNothingHandedOutIsLeft(t *testing.T) {
 	require.False(t, g.covered())
 	g.commit(offset(8), 0)
 	require.True(t, g.covered())
+	g.move(offset(6), true)
+	g.handOut(6, 6, 1, -1)
+	require.False(t, g.covered(), "what was committed before a seek")
 }
 
 // model is the slow twin of progress: it knows every offset handed out.
@@ -120,7 +123,7 @@ func TestProgressMatchesItsSlowTwin(t *testing.T) {
 		from := start
 		if len(m.handed) > 0 && r.IntN(2) == 0 {
 			from = m.handed[r.IntN(len(m.handed))] + 1
-			g.setMark(offset(from), false)
+			g.setMark(offset(from), next)
 		}
 		for at := from; at < next+3; at++ {
 			require.Equal(t, m.past(at, next), g.past(offset(at), offset(next)).Offset, "seed %d round %d offset %d, handed out %v", seed, round, at, m.handed)

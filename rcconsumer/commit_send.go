@@ -25,6 +25,17 @@ func (s *commits) send(ctx context.Context, all claims, done commitFunc) {
 	s.c.cl.CommitOffsetsSync(e.context(ctx), all.offsets(), e.answered(done))
 }
 
+// last commits on revoke. As in kgo the callback hears of it also if there was
+// nothing to commit.
+func (s *commits) last(ctx context.Context) {
+	all, done := s.automatic(), s.callback()
+	if len(all) == 0 {
+		done(s.c, kmsg.NewPtrOffsetCommitRequest(), kmsg.NewPtrOffsetCommitResponse(), nil)
+		return
+	}
+	s.sync(ctx, all, done)
+}
+
 // async commits for the caller and does not wait.
 func (s *commits) async(ctx context.Context, all claims, done commitFunc) {
 	answered := s.ask()

@@ -163,7 +163,7 @@ func (g *group) revoked(ctx context.Context, _ *kgo.Client, gone map[string][]in
 			fn(ctx, g.c, gone)
 		} else if g.c.cfg.commitMode != commitManual {
 			// The session's context has ended by now.
-			g.commits.sync(g.c.cl.Context(), g.commits.automatic(), g.commits.callback())
+			g.commits.last(g.c.cl.Context())
 		}
 	})
 }
