@@ -72,7 +72,7 @@ func (s *commits) automatic() claims { return s.gather((*partition).automaticLoc
 func (s *commits) uncommitted() claims {
 	return s.gather(func(p *partition) (kgo.EpochOffset, bool) {
 		at := p.nextLocked()
-		return at, p.progress.due(at)
+		return at, p.dueLocked(at)
 	})
 }
 
@@ -104,6 +104,16 @@ func (p *partition) nextLocked() kgo.EpochOffset {
 	return kgo.EpochOffset{Epoch: p.pos.NextEpoch, Offset: p.pos.Next}
 }
 
+// dueLocked reports whether to commit an offset. Where reading goes on by itself
+// after a loss is no record's place.
+func (p *partition) dueLocked(at kgo.EpochOffset) bool {
+	g := &p.progress
+	if p.c.cfg.commitRecordsOnly && at.Offset == g.start && !g.moved && !g.marked {
+		return false
+	}
+	return g.due(at)
+}
+
 func (p *partition) automaticLocked() (at kgo.EpochOffset, ok bool) {
 	switch p.c.cfg.commitMode {
 	case commitManual:
@@ -115,12 +125,12 @@ func (p *partition) automaticLocked() (at kgo.EpochOffset, ok bool) {
 		return at, ok
 	case commitPlain:
 		if p.progress.holding {
-			return p.progress.held, p.progress.due(p.progress.held)
+			return p.progress.held, p.dueLocked(p.progress.held)
 		}
 	default:
 	}
 	at = p.nextLocked()
-	return at, p.progress.due(at)
+	return at, p.dueLocked(at)
 }
 
 func (p *partition) markedLocked() (at kgo.EpochOffset, ok bool) {
@@ -128,7 +138,7 @@ func (p *partition) markedLocked() (at kgo.EpochOffset, ok bool) {
 		return noOffset, false
 	}
 	at = p.pastLocked(p.progress.mark)
-	return at, p.progress.due(at)
+	return at, p.dueLocked(at)
 }
 
 // pastLocked is what a commit of at may pass besides.

@@ -93,8 +93,10 @@ func (w *world) twin(group string, ours bool, program func(*twin), opts ...kgo.O
 
 // callback options of a program, for both.
 type (
-	onCommitted   struct{ kgo.Opt }
-	onPartitions  struct{ assigned, revoked, lost func(*twin, map[string][]int32) }
+	onCommitted  struct{ kgo.Opt }
+	onPartitions struct {
+		assigned, revoked, lost func(*twin, map[string][]int32)
+	}
 	partitionsOpt struct {
 		kgo.Opt
 		onPartitions
