@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -45,7 +44,8 @@ type commits struct {
 type claim struct {
 	p     *partition // nil: the caller named a partition that is not read
 	at    kgo.EpochOffset
-	moves int // of the partition's progress when the offset was read
+	moves int  // of the partition's progress when the offset was read
+	exact bool // the caller named the offset: it may go back
 }
 
 // claims are the offsets of one commit.
@@ -84,7 +84,7 @@ func (s *commits) explicit(offsets map[string]map[int32]kgo.EpochOffset) claims 
 	all := make(claims)
 	for topic, ps := range offsets {
 		for id, at := range ps {
-			cl := claim{p: s.c.partition(topic, id), at: at}
+			cl := claim{p: s.c.partition(topic, id), at: at, exact: true}
 			if cl.p != nil {
 				cl.p.mu.Lock()
 				cl.moves = cl.p.progress.moves
@@ -167,7 +167,7 @@ func (s *commits) run(ctx context.Context) {
 			return
 		}
 		if s.idle() {
-			s.send(ctx, s.automatic(), s.callback())
+			s.auto(ctx)
 		}
 	}
 }
@@ -201,34 +201,6 @@ func (s *commits) callback() commitFunc {
 		}
 		if err != nil && s.c.ctx.Err() == nil {
 			s.c.report.log(kgo.LogLevelWarn, "auto-commit failed", "group", s.c.cfg.group, "err", err)
-		}
-	}
-}
-
-// firstCommitError is the error of the first partition that was refused.
-func firstCommitError(resp *kmsg.OffsetCommitResponse) error {
-	for i := range resp.Topics {
-		for _, p := range resp.Topics[i].Partitions {
-			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// note takes over what the group has accepted.
-func (s *commits) note(resp *kmsg.OffsetCommitResponse, all claims) {
-	for i := range resp.Topics {
-		for _, rp := range resp.Topics[i].Partitions {
-			cl := all[key{topic: resp.Topics[i].Topic, partition: rp.Partition}]
-			if cl.p == nil || rp.ErrorCode != 0 {
-				continue
-			}
-			cl.p.mu.Lock()
-			cl.p.progress.commit(cl.at, cl.moves)
-			cl.p.pos.Committed = cl.at.Offset
-			cl.p.mu.Unlock()
 		}
 	}
 }

@@ -47,7 +47,8 @@ func (c *Consumer) CommitRecords(ctx context.Context, rs ...*kgo.Record) error {
 		}
 		cl.p.mu.Lock()
 		cl.at = cl.p.pastLocked(cl.at)
-		back := cl.at.Offset < cl.p.progress.committed.Offset && !cl.p.progress.rewound
+		cl.exact = false
+		back := cl.p.progress.back(cl.at)
 		cl.p.mu.Unlock()
 		if all[k] = cl; back {
 			delete(all, k)

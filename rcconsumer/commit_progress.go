@@ -155,6 +155,11 @@ func (g *progress) due(to kgo.EpochOffset) bool {
 	}
 }
 
+// back reports whether committing to would set the group back for no reason.
+func (g *progress) back(to kgo.EpochOffset) bool {
+	return to.Offset < g.committed.Offset && !g.rewound
+}
+
 // commit notes that the group holds an offset, gathered when there had been
 // moves moves. Whoever committed more than was marked has marked it.
 func (g *progress) commit(at kgo.EpochOffset, moves int) {

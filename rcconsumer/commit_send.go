@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -23,6 +22,22 @@ func (s *commits) send(ctx context.Context, all claims, done commitFunc) {
 	}
 	e := &envelope{s: s, all: all}
 	s.c.cl.CommitOffsetsSync(e.context(ctx), all.offsets(), e.answered(done))
+}
+
+// auto commits at the interval. It waits for the answer, but commits of the
+// caller's own that need not wait are taken meanwhile.
+func (s *commits) auto(ctx context.Context) {
+	all, done := s.automatic(), s.callback()
+	if len(all) == 0 {
+		return
+	}
+	answered := make(chan struct{})
+	e := &envelope{s: s, all: all, auto: true}
+	s.c.cl.CommitOffsets(e.context(ctx), all.offsets(), e.answered(func(c *Consumer, req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
+		defer close(answered)
+		done(c, req, resp, err)
+	}))
+	<-answered
 }
 
 // last commits on revoke. As in kgo the callback hears of it also if there was
@@ -64,93 +79,122 @@ func (all claims) offsets() map[string]map[int32]kgo.EpochOffset {
 type envelope struct {
 	s       *commits
 	all     claims
+	auto    bool // nobody asked for it
 	refused []kmsg.OffsetCommitRequestTopic
 }
 
-// answered notes what was accepted before it tells done.
+// answered notes what was accepted before it tells done, which sees what was
+// refused here answered like the rest.
 func (e *envelope) answered(done commitFunc) func(*kgo.Client, *kmsg.OffsetCommitRequest, *kmsg.OffsetCommitResponse, error) {
 	return func(_ *kgo.Client, req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
-		if err == nil {
+		if resp != nil {
 			nameTopics(req, resp)
-			e.s.note(resp, e.all)
-			req.Topics = append(req.Topics, e.refused...)
-			resp.Topics = append(resp.Topics, refusals(e.refused)...)
+			e.note(req, resp)
+			resp.Topics = withRefusals(resp.Topics, e.refused)
 		}
+		req.Topics = withRefused(req.Topics, e.refused)
 		done(e.s.c, req, resp, err)
 	}
 }
 
-// nameTopics fills in the names that version 10 of the answer leaves out.
-func nameTopics(req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse) {
+// note takes over what the group has accepted of what was sent, which a
+// kgo.PreCommitFnContext of the caller's may have changed.
+func (e *envelope) note(req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse) {
+	accepted := make(map[key]bool)
 	for i := range resp.Topics {
-		t := &resp.Topics[i]
-		if t.Topic != "" {
-			continue
-		}
-		if k := slices.IndexFunc(req.Topics, func(rt kmsg.OffsetCommitRequestTopic) bool { return rt.TopicID == t.TopicID }); k >= 0 {
-			t.Topic = req.Topics[k].Topic
+		for _, rp := range resp.Topics[i].Partitions {
+			accepted[key{topic: resp.Topics[i].Topic, partition: rp.Partition}] = rp.ErrorCode == 0
 		}
 	}
-}
-
-// refusals answer for partitions that were not sent, with what a coordinator
-// says to a member that no longer has them.
-func refusals(refused []kmsg.OffsetCommitRequestTopic) []kmsg.OffsetCommitResponseTopic {
-	topics := make([]kmsg.OffsetCommitResponseTopic, 0, len(refused))
-	for _, rt := range refused {
-		t := kmsg.NewOffsetCommitResponseTopic()
-		t.Topic, t.TopicID = rt.Topic, rt.TopicID
-		for _, rp := range rt.Partitions {
-			p := kmsg.NewOffsetCommitResponseTopicPartition()
-			p.Partition, p.ErrorCode = rp.Partition, kerr.RebalanceInProgress.Code
-			t.Partitions = append(t.Partitions, p)
-		}
-		topics = append(topics, t)
-	}
-	return topics
-}
-
-// keepOwned takes out of a request what this member may not commit any more.
-func (e *envelope) keepOwned(req *kmsg.OffsetCommitRequest) {
-	kept := req.Topics[:0]
-	for _, t := range req.Topics {
-		refused := t
-		refused.Partitions = nil
-		own := make([]kmsg.OffsetCommitRequestTopicPartition, 0, len(t.Partitions))
-		for _, p := range t.Partitions {
-			if e.owns(t.Topic, p.Partition) {
-				own = append(own, p)
-			} else {
-				refused.Partitions = append(refused.Partitions, p)
+	for i := range req.Topics {
+		for _, rp := range req.Topics[i].Partitions {
+			k := key{topic: req.Topics[i].Topic, partition: rp.Partition}
+			cl, asked := e.all[k]
+			if !asked {
+				cl.p = e.s.c.partition(k.topic, k.partition)
+			}
+			if cl.p != nil && accepted[k] {
+				cl.p.committed(kgo.EpochOffset{Epoch: rp.LeaderEpoch, Offset: rp.Offset}, cl.moves)
 			}
 		}
-		if t.Partitions = own; len(own) > 0 {
+	}
+}
+
+// committed notes what the group holds.
+func (p *partition) committed(at kgo.EpochOffset, moves int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.progress.commit(at, moves)
+	p.pos.Committed = at.Offset
+}
+
+// verdict is what becomes of an offset in the last moment.
+type verdict uint8
+
+const (
+	sent      verdict = iota
+	refused           // the partition is another's, or not the one that was read
+	overtaken         // another commit came in between, or a seek
+)
+
+// keepOwned takes out of a request what this member may not commit any more,
+// and what is overtaken.
+func (e *envelope) keepOwned(req *kmsg.OffsetCommitRequest) {
+	var kept []kmsg.OffsetCommitRequestTopic
+	for _, t := range req.Topics {
+		all, out := t.Partitions, t
+		t.Partitions, out.Partitions = nil, nil
+		for _, p := range all {
+			switch e.judge(t.Topic, p.Partition) {
+			case sent:
+				t.Partitions = append(t.Partitions, p)
+			case refused:
+				out.Partitions = append(out.Partitions, p)
+			case overtaken: // without a word: the group has it, or nobody asked
+			}
+		}
+		if len(t.Partitions) > 0 {
 			kept = append(kept, t)
 		}
-		if len(refused.Partitions) > 0 {
-			e.refused = append(e.refused, refused)
+		if len(out.Partitions) > 0 {
+			e.refused = append(e.refused, out)
 		}
 	}
 	req.Topics = kept
 }
 
-// owns reports whether a partition may be committed: it is read as it was when
+// judge decides whether a partition is committed: it must be read as it was when
 // the offset was taken. A topic that this member does not consume belongs to
 // nobody it knows, and is the caller's own affair.
-func (e *envelope) owns(topic string, id int32) bool {
+func (e *envelope) judge(topic string, id int32) verdict {
 	cl, asked := e.all[key{topic: topic, partition: id}]
 	p := e.s.c.partition(topic, id)
 	switch {
 	case !asked: // added by the caller's own kgo.PreCommitFnContext
-		return true
-	case p == nil && cl.p == nil:
-		return !slices.Contains(e.s.c.cl.GetConsumeTopics(), topic)
-	case p != cl.p:
-		return false
+		return sent
+	case p != nil && p == cl.p:
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.judgeLocked(cl, e.auto)
+	case e.s.c.cl.Context().Err() != nil:
+		return sent // it is not, and kgo says why: the client is closed
+	case p == nil && cl.p == nil && !slices.Contains(e.s.c.cl.GetConsumeTopics(), topic):
+		return sent
+	default:
+		return refused
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return !p.lost && !p.gone
+}
+
+func (p *partition) judgeLocked(cl claim, auto bool) verdict {
+	moved := cl.moves != p.progress.moves
+	switch {
+	case p.lost, p.gone:
+		return refused
+	case moved && auto, !moved && !cl.exact && p.progress.back(cl.at):
+		return overtaken
+	default:
+		return sent
+	}
 }
 
 // context carries the look at ownership to kgo, behind what the caller's own
