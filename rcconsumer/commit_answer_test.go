@@ -188,8 +188,8 @@ func TestWithoutAGroupCommitsFailAsInKgo(t *testing.T) {
 		cl, err := kgo.NewClient(opts...)
 		require.NoError(t, err)
 		defer cl.Close()
-		theirs := &twin{groupClient: cl, t: t, w: w}
-		ours := &twin{groupClient: w.consumer(kgo.ConsumeTopics(topic)), t: t, w: w, ours: true}
+		theirs := &twin{groupClient: cl, t: t, w: w, journal: new(journal)}
+		ours := &twin{groupClient: w.consumer(kgo.ConsumeTopics(topic)), t: t, w: w, ours: true, journal: new(journal)}
 		for _, d := range []*twin{theirs, ours} {
 			d.poll(1)
 			d.commitUncommitted()

@@ -47,9 +47,17 @@ type twin struct {
 	group string
 	ours  bool
 	seen  []*kgo.Record // everything polled
+	*journal
+}
 
+type journal struct {
 	mu    sync.Mutex
 	notes []string
+}
+
+// with is the twin as a callback sees it.
+func (d *twin) with(cl groupClient) *twin {
+	return &twin{groupClient: cl, t: d.t, w: d.w, group: d.group, ours: d.ours, journal: d.journal}
 }
 
 // interval is between two auto-commits of a twin.
@@ -73,7 +81,7 @@ func alike(t *testing.T, w *world, program func(*twin), opts ...kgo.Opt) {
 // have been used before: the program then goes on from its commits.
 func (w *world) twin(group string, ours bool, program func(*twin), opts ...kgo.Opt) []string {
 	w.t.Helper()
-	d := &twin{t: w.t, w: w, group: group, ours: ours}
+	d := &twin{t: w.t, w: w, group: group, ours: ours, journal: new(journal)}
 	all := append(w.opts(), kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(100*time.Millisecond))
 	all = append(all, d.options(opts)...)
 	if ours {
@@ -142,13 +150,11 @@ func (d *twin) partitionOptions(fns onPartitions) (all []kgo.Opt) {
 		case fn == nil:
 		case d.ours:
 			all = append(all, ours(func(_ context.Context, c *rcconsumer.Consumer, ps map[string][]int32) {
-				d.groupClient = c
-				fn(d, ps)
+				fn(d.with(c), ps)
 			}))
 		default:
 			all = append(all, theirs(func(_ context.Context, cl *kgo.Client, ps map[string][]int32) {
-				d.groupClient = cl
-				fn(d, ps)
+				fn(d.with(cl), ps)
 			}))
 		}
 	}
@@ -161,7 +167,7 @@ func (d *twin) partitionOptions(fns onPartitions) (all []kgo.Opt) {
 // manually switches auto-commit off.
 var manually = kgo.DisableAutoCommit()
 
-func (d *twin) note(format string, args ...any) {
+func (d *journal) note(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.notes = append(d.notes, fmt.Sprintf(format, args...))

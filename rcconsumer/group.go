@@ -42,6 +42,7 @@ func (g *group) options() []kgo.Opt {
 	atStart := kgo.NewOffset().AtStart() // stands for "no commit": another start could look like one
 	opts := []kgo.Opt{
 		kgo.ConsumeStartOffset(atStart), kgo.ConsumeResetOffset(atStart),
+		kgo.OnPartitionsAssigned(g.assigned),
 		kgo.AdjustFetchOffsetsFn(g.offsetsFetched),
 		kgo.OnPartitionsRevoked(g.revoked),
 		kgo.OnPartitionsLost(g.lost),
@@ -50,9 +51,6 @@ func (g *group) options() []kgo.Opt {
 		// With the other modes kgo refuses it; its own auto-commit then finds
 		// nothing to commit, since kgo consumes nothing.
 		opts = append(opts, kgo.DisableAutoCommit())
-	}
-	if cfg.assigned != nil {
-		opts = append(opts, kgo.OnPartitionsAssigned(g.assigned))
 	}
 	if fn := cfg.blocked; fn != nil {
 		opts = append(opts, kgo.OnPartitionsCallbackBlocked(func(ctx context.Context, _ *kgo.Client) { fn(ctx, g.c) }))
@@ -66,16 +64,18 @@ func (g *group) options() []kgo.Opt {
 	return opts
 }
 
-// assigned makes the new partitions known, so that the user's function can seek
-// in them. Reading begins with offsetsFetched.
+// assigned makes the new partitions known, so that the user can seek in them.
+// Reading begins with offsetsFetched.
 func (g *group) assigned(ctx context.Context, _ *kgo.Client, added map[string][]int32) {
 	<-g.ready
 	for topic, ids := range added {
 		for _, id := range ids {
-			g.c.ensure(topic, id, offsetSpec{at: atAssigned})
+			g.await(topic, id)
 		}
 	}
-	g.c.cfg.assigned(ctx, g.c, added)
+	if fn := g.c.cfg.assigned; fn != nil {
+		fn(ctx, g.c, added)
+	}
 }
 
 // offsetsFetched begins to read partitions: at the group's commits, or where the
@@ -109,28 +109,53 @@ func (g *group) offsetsFetched(ctx context.Context, offsets map[string]map[int32
 			g.begin(topic, id, specOf(o), at)
 		}
 	}
+	g.leftOut()
 	g.c.meta.refresh()
 	return nil, nil //nolint:nilnil // an empty map: kgo has nothing to consume
+}
+
+// leftOut ends the wait for the group's offset where none will come: the
+// coordinator refused it, or the user's function left the partition out. It is
+// read once somebody seeks in it.
+func (g *group) leftOut() {
+	for _, p := range g.c.allPartitions() {
+		if p.started(offsetSpec{at: atNowhere}, noOffset) {
+			g.c.place(p)
+		}
+	}
 }
 
 // begin begins to read one partition.
 func (g *group) begin(topic string, id int32, start offsetSpec, committed kgo.EpochOffset) {
 	c := g.c
-	if p := c.partition(topic, id); p != nil {
-		if p.started(start, committed) {
-			c.place(p)
-			return
-		}
+	p := g.await(topic, id)
+	if !p.started(start, committed) { // it is read already
 		c.release(p)
+		p = g.await(topic, id)
+		p.started(start, committed)
 	}
-	p := c.ensure(topic, id, offsetSpec{at: atAssigned})
-	p.mu.Lock()
-	p.retired = g.ids(topic)
-	p.mu.Unlock()
-	p.started(start, committed)
-	if start.at == atCommitted {
+	c.place(p)
+	if start.at == atCommitted && p.rests() {
 		c.inject(topic, id, fmt.Errorf("topic %s partition %d: %w", topic, id, errNoCommit))
 	}
+}
+
+// await makes a partition known that waits for the group's offset.
+func (g *group) await(topic string, id int32) *partition {
+	p := g.c.ensure(topic, id, offsetSpec{at: atAssigned})
+	retired := g.ids(topic)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.phase == assigned {
+		p.retired = retired
+	}
+	return p
+}
+
+func (p *partition) rests() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.phase == resting
 }
 
 // started ends the wait for the group's offsets, unless it has ended before. A
@@ -141,13 +166,18 @@ func (p *partition) started(start offsetSpec, committed kgo.EpochOffset) bool {
 	if p.phase != assigned {
 		return false
 	}
-	p.progress.committed = committed
-	p.pos.Committed = committed.Offset
 	p.phase = awaiting
+	p.pos.Committed = committed.Offset
+	if at, ok := start.exact(); p.sought != nil || ok && start.relative == 0 && at == committed.Offset {
+		// Elsewhere, by the user's kgo.AdjustFetchOffsetsFn, the group's
+		// commit is not what reading goes on from, and the next commit may
+		// go back behind it.
+		p.progress.committed = committed
+	}
 	switch {
 	case p.sought != nil:
 		p.soughtLocked(*p.sought)
-	case start.at == atCommitted:
+	case start.at == atCommitted, start.at == atNowhere:
 		p.restLocked()
 	default:
 		p.beginLocked(start)

@@ -16,7 +16,9 @@ const (
 	atRewind    = -998
 	atCommitted = -999
 
-	atAssigned = -1000 // not kgo's: where the group will say
+	// Not kgo's:
+	atAssigned = -1000 // where the group will say
+	atNowhere  = -1001 // where a seek will say
 )
 
 // offsetSpec is a kgo.Offset taken apart: where to start, or where to go after
