@@ -54,7 +54,7 @@ func TestHangingTransactionHoldsBackUntilItIsAborted(t *testing.T) {
 		done := waiting(c, t.Context(), targets(101))
 		w.change(func() { f.lso, f.hw, f.aborted = 101, 101, batchtest.Aborted(1, 2) })
 		require.Equal(t, span(3, 99), readOffsets(t, c, 97))
-		require.NoError(t, ended(t, done, time.Second))
+		require.NoError(t, waitEnded(t, done, time.Second))
 		untilNext(t, c, 101)
 		require.Zero(t, position(c).HeldBack())
 		require.True(t, position(c).StableSince.After(since))

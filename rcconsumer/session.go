@@ -25,11 +25,11 @@ const sessionRefused = time.Minute
 type session struct {
 	id     int32 // 0: the broker has none, as far as known
 	epoch  int32 // of the next request; 0 begins a session, and ends the one with id
-	sent   map[place]sent
-	fresh  map[place]sent // what sent is after the request in flight
-	full   bool           // the request in flight begins the session
-	losses int            // sessions lost in a row
-	off    time.Time      // until then none is asked for
+	sent   map[place]lastAsk
+	fresh  map[place]lastAsk // what sent is after the request in flight
+	full   bool              // the request in flight begins the session
+	losses int               // sessions lost in a row
+	off    time.Time         // until then none is asked for
 }
 
 // place is a partition as a session names it.
@@ -38,8 +38,8 @@ type place struct {
 	partition int32
 }
 
-// sent is what the broker was last told of a partition.
-type sent struct {
+// lastAsk is what the broker was last told of a partition.
+type lastAsk struct {
 	topic           string
 	offset          int64
 	epoch, maxBytes int32
@@ -53,7 +53,7 @@ func (s *session) wants(n int, now time.Time) bool {
 
 // prepare makes a full request one of the session.
 func (s *session) prepare(req *kmsg.FetchRequest) {
-	s.fresh = make(map[place]sent)
+	s.fresh = make(map[place]lastAsk)
 	req.SessionID, req.SessionEpoch = s.id, s.epoch
 	s.full = s.epoch == 0
 	topics := req.Topics[:0]
@@ -61,7 +61,7 @@ func (s *session) prepare(req *kmsg.FetchRequest) {
 		changed := t.Partitions[:0]
 		for _, p := range t.Partitions {
 			at := place{t.TopicID, p.Partition}
-			now := sent{t.Topic, p.FetchOffset, p.CurrentLeaderEpoch, p.PartitionMaxBytes}
+			now := lastAsk{t.Topic, p.FetchOffset, p.CurrentLeaderEpoch, p.PartitionMaxBytes}
 			if before, ok := s.sent[at]; s.full || !ok || before != now {
 				changed = append(changed, p)
 			}

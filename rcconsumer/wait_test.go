@@ -38,8 +38,8 @@ func open(t *testing.T, done <-chan error, d time.Duration) {
 	}
 }
 
-// ended waits for the end of a wait and returns its error.
-func ended(t *testing.T, done <-chan error, within time.Duration) error {
+// waitEnded waits for the end of a wait and returns its error.
+func waitEnded(t *testing.T, done <-chan error, within time.Duration) error {
 	t.Helper()
 	select {
 	case err := <-done:
@@ -85,7 +85,7 @@ func TestWaitStableReturnsWhenTheTargetIsReached(t *testing.T) {
 				open(t, done, 20*time.Second)
 				require.LessOrEqual(t, w.asked()-before, 20+2*6, "once a second, and the sampler")
 				w.change(func() { f.log, f.lso = append(f.log, batchtest.Data(44, 44)), 45 })
-				require.NoError(t, ended(t, done, test.after))
+				require.NoError(t, waitEnded(t, done, test.after))
 				require.Equal(t, test.lists, w.asked() > 0)
 			})
 		})
@@ -146,7 +146,7 @@ func TestWaitStableEndsWithTheConsumer(t *testing.T) {
 			done := waiting(c, t.Context(), targets(45))
 			open(t, done, time.Second)
 			c.Close()
-			require.ErrorIs(t, ended(t, done, time.Second), kgo.ErrClientClosed, name)
+			require.ErrorIs(t, waitEnded(t, done, time.Second), kgo.ErrClientClosed, name)
 			require.ErrorIs(t, c.WaitStable(t.Context(), targets(45)), kgo.ErrClientClosed, name)
 		}
 	})
@@ -208,7 +208,7 @@ func TestWaitStableOutlastsWhatGoesAway(t *testing.T) {
 			done := waiting(w.consumer(), t.Context(), targets(45))
 			open(t, done, 30*time.Second)
 			w.change(func() { f.lso = 45 })
-			require.NoError(t, ended(t, done, 4*time.Second))
+			require.NoError(t, waitEnded(t, done, 4*time.Second))
 		})
 	})
 	t.Run("a topic to come", func(t *testing.T) {
@@ -218,7 +218,7 @@ func TestWaitStableOutlastsWhatGoesAway(t *testing.T) {
 			_, err := w.client(kgo.AllowAutoTopicCreation()).Request(t.Context(), newTopic("late"))
 			require.NoError(t, err)
 			w.produce("late", 0, "x")
-			require.NoError(t, ended(t, done, 2*time.Second))
+			require.NoError(t, waitEnded(t, done, 2*time.Second))
 		})
 	})
 }
@@ -244,7 +244,7 @@ func TestWaitStableWaitsForTheEndOfATransaction(t *testing.T) {
 		require.NoError(t, w.MoveTopicPartition(topic, 1, 2))
 		open(t, done, 10*time.Second)
 		finish(false)
-		require.NoError(t, ended(t, done, 2*time.Second))
+		require.NoError(t, waitEnded(t, done, 2*time.Second))
 	}, kfake.DefaultNumPartitions(1))
 }
 
