@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -22,6 +23,16 @@ The end of a read is reached by its position, not by a record: a partition
 whose last offsets are markers or aborted data ends too. A read until hw waits
 for the transactions that are open below it.
 
+With -g it reads as a member of a consumer group, which assigns the partitions.
+It begins where the group has committed; --from counts where there is no commit.
+--until is sampled when a partition is assigned for the first time. The read
+ends when all partitions that the member has by then are read; those taken away
+are not waited for, and a member without partitions waits for some.
+What was printed is committed, and what lies behind it unseen: markers and
+aborted data. That is done every 5 seconds, when a partition is taken away, and
+before the command ends, also by an interrupt, -n or a closed pipe. Records that
+were not printed are never committed.
+
 With -J every record is one JSON object on a line. -f takes the record
 formatter of franz-go, such as '%t/%p@%o %k %v\n'.`
 
@@ -29,6 +40,7 @@ formatter of franz-go, such as '%t/%p@%o %k %v\n'.`
 type consumeFlags struct {
 	from, until *boundValue
 	partitions  partitionsValue
+	group       string
 	count       int64
 	format      string
 	isolation   choice
@@ -46,10 +58,14 @@ func newConsumeCommand(a *app) *cobra.Command {
 		Long:  consumeHelp,
 		Example: `  rcc consume orders --until stable
   rcc consume orders -o -100 -e hw -J | jq .value
-  rcc consume orders -p 0,3 -o @-1h -n 10 -f '%o %v\n'`,
+  rcc consume orders -p 0,3 -o @-1h -n 10 -f '%o %v\n'
+  rcc consume orders payments -g billing --until stable`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if f.count < 1 && cmd.Flags().Changed("count") {
 				return &usageError{err: fmt.Errorf("count %d: want 1 or more", f.count)}
+			}
+			if f.group == "" && cmd.Flags().Changed("group") {
+				return &usageError{err: fmt.Errorf("a group without a name")}
 			}
 			return f.check(a, args)
 		},
@@ -59,6 +75,7 @@ func newConsumeCommand(a *app) *cobra.Command {
 	flags.VarP(f.from, "from", "o", "where to begin")
 	flags.VarP(f.until, "until", "e", "where to end")
 	flags.VarP(&f.partitions, "partitions", "p", "read only these partitions, of every topic")
+	flags.StringVarP(&f.group, "group", "g", "", "read as a member of this consumer `GROUP`, and commit what was printed")
 	flags.Int64VarP(&f.count, "count", "n", 0, "end after `COUNT` records")
 	flags.StringVarP(&f.format, "format", "f", "", "form of a record, as a `FORMAT` of franz-go")
 	flags.Var(&f.isolation, "isolation-level", "what to read")
@@ -73,6 +90,8 @@ func (f *consumeFlags) check(a *app, topics []string) error {
 		return &usageError{err: fmt.Errorf("no topic"), hint: "give one or more topics: rcc consume TOPIC..."}
 	case slices.Contains(topics, ""):
 		return &usageError{err: fmt.Errorf("a topic without a name")}
+	case f.group != "" && len(f.partitions.list) > 0:
+		return &usageError{err: fmt.Errorf("partitions and group exclude each other"), hint: "a group assigns the partitions: leave out -p or -g"}
 	case f.format != "" && a.wantJSON():
 		return &usageError{err: fmt.Errorf("format and JSON output exclude each other")}
 	case f.until.kind == atOffset && f.from.kind == atOffset && f.until.n < f.from.n:
@@ -96,6 +115,9 @@ func (a *app) consume(ctx context.Context, f *consumeFlags, args []string) error
 		from: f.from.bound, until: f.until.bound,
 		uncommitted: f.isolation.value == "read_uncommitted",
 	}
+	if f.group != "" {
+		return a.consumeAsMember(ctx, f, form, seeds, req)
+	}
 	windows, err := plan(ctx, seeds, opts, req)
 	if err != nil {
 		return err
@@ -117,6 +139,32 @@ func (a *app) consume(ctx context.Context, f *consumeFlags, args []string) error
 	defer consumer.Close()
 	r := newRead(consumer, windows, form, a.stdout, f.count)
 	r.uncommitted = req.uncommitted
+	return a.readAll(ctx, r)
+}
+
+// consumeAsMember reads as a member of a group.
+func (a *app) consumeAsMember(ctx context.Context, f *consumeFlags, form appendRecord, seeds []string, req request) error {
+	opts := a.clientOptions("consume", seeds)
+	admin, err := connect(ctx, seeds, opts)
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
+	if _, err := describeTopics(ctx, admin, req.topics); err != nil {
+		return err
+	}
+	if err := checkGroup(ctx, admin, f.group); err != nil {
+		return err
+	}
+	a.say("reading at %s as a member of group %s: %s, until %s", f.isolation.value, f.group, strings.Join(req.topics, ", "), f.until.text)
+	m := &membership{app: a, group: f.group, admin: admin, req: req}
+	m.consumer, err = rcconsumer.New(append(opts, m.options(f.markers)...)...)
+	if err != nil {
+		return err
+	}
+	defer m.consumer.CloseAllowingRebalance()
+	r := newRead(m.consumer, nil, form, a.stdout, f.count)
+	r.uncommitted, r.member = req.uncommitted, m
 	return a.readAll(ctx, r)
 }
 
@@ -143,8 +191,12 @@ func readerOptions(req request, windows []window, markers bool) []kgo.Opt {
 		}
 		assigned[w.topic][w.partition] = kgo.NewOffset().At(w.from)
 	}
+	return append(commonOptions(req, markers), kgo.ConsumePartitions(assigned))
+}
+
+// commonOptions are those of a consumer with and without a group.
+func commonOptions(req request, markers bool) []kgo.Opt {
 	opts := []kgo.Opt{
-		kgo.ConsumePartitions(assigned),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		rcconsumer.ReturnOnProgress(),
 	}
@@ -169,7 +221,24 @@ func (a *app) readAll(ctx context.Context, r *read) error {
 	if progress != nil {
 		progress.close()
 	}
+	if r.member != nil {
+		err = a.endMember(ctx, r, err)
+	}
 	a.summarize(r)
+	return err
+}
+
+// endMember commits what was printed, however the read ended. A commit that
+// failed is the error of a read that would have none: its records come again.
+func (a *app) endMember(ctx context.Context, r *read, err error) error {
+	failed := r.commitPrinted(ctx)
+	switch {
+	case failed == nil:
+		return err
+	case err == nil, closedPipe(err):
+		return failed
+	}
+	a.warn("%v", failed) // the first error decides the exit code
 	return err
 }
 

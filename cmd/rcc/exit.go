@@ -42,6 +42,12 @@ type outputError struct{ err error }
 func (e *outputError) Error() string { return "output: " + e.err.Error() }
 func (e *outputError) Unwrap() error { return e.err }
 
+// closedPipe reports whether err only says that nobody reads stdout any more.
+func closedPipe(err error) bool {
+	output, ok := errors.AsType[*outputError](err)
+	return ok && errors.Is(output, syscall.EPIPE)
+}
+
 // errInterrupted ends a command that a signal stopped, after its partial
 // summary is out.
 var errInterrupted = errors.New("interrupted")
@@ -49,11 +55,10 @@ var errInterrupted = errors.New("interrupted")
 // exit reports err and turns it into the exit code.
 func (a *app) exit(ctx context.Context, err error) int {
 	var usage *usageError
-	var output *outputError
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.As(err, &output) && errors.Is(output, syscall.EPIPE):
+	case closedPipe(err):
 		return exitOK
 	case errors.Is(err, errInterrupted), ctx.Err() != nil && errors.Is(err, context.Canceled):
 		a.say("interrupted")

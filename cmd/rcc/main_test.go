@@ -51,6 +51,8 @@ func TestScripts(t *testing.T) {
 			"fetched":     fetched,
 			"deleterecs":  deleteRecords,
 			"occurrences": occurrences,
+			"committed":   committed,
+			"groupfault":  groupFault,
 		},
 	})
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +34,10 @@ type partitionRead struct {
 	window
 	printed, markers int64
 	done             bool
+
+	pending int         // records handed to the printer that are not out
+	last    *kgo.Record // the last one that is out; a member takes it to commit it
+	memberPart
 }
 
 // read prints records until every window is read, the count is reached, or
@@ -43,9 +46,8 @@ type read struct {
 	source     source
 	partitions []*partitionRead
 	byName     map[string]map[int32]*partitionRead
-	form       appendRecord
-	out        *bufio.Writer
-	buf        []byte
+	out        printer
+	member     *membership // nil without a group
 	// uncommitted says that the source reads to the high watermark.
 	uncommitted bool
 	left        int64 // records still to print; -1 without a limit
@@ -63,21 +65,26 @@ func newRead(src source, windows []window, form appendRecord, out io.Writer, cou
 	r := &read{
 		source: src,
 		byName: make(map[string]map[int32]*partitionRead),
-		form:   form,
-		out:    bufio.NewWriterSize(out, 64<<10),
+		out:    printer{out: out, form: form},
 		left:   count,
 
 		stallAfter: stallAfter,
 	}
 	for _, w := range windows {
-		p := &partitionRead{window: w, done: w.empty()}
-		r.partitions = append(r.partitions, p)
-		if r.byName[w.topic] == nil {
-			r.byName[w.topic] = make(map[int32]*partitionRead)
-		}
-		r.byName[w.topic][w.partition] = p
+		r.add(w)
 	}
 	return r
+}
+
+// add takes up one more window.
+func (r *read) add(w window) *partitionRead {
+	p := &partitionRead{window: w, done: w.empty()}
+	r.partitions = append(r.partitions, p)
+	if r.byName[w.topic] == nil {
+		r.byName[w.topic] = make(map[int32]*partitionRead)
+	}
+	r.byName[w.topic][w.partition] = p
+	return p
 }
 
 // run reads to the end. Records that arrived before an error are printed
@@ -85,18 +92,11 @@ func newRead(src source, windows []window, form appendRecord, out io.Writer, cou
 func (r *read) run(ctx context.Context) error {
 	for !r.finished() {
 		fetches := r.poll(ctx)
-		var failed error
-		fetches.EachPartition(func(p kgo.FetchTopicPartition) {
-			if failed == nil {
-				failed = r.print(p)
-			}
-		})
-		if err := r.out.Flush(); failed == nil && err != nil {
-			failed = &outputError{err}
+		r.follow()
+		if err := r.printAll(fetches); err != nil {
+			return err
 		}
-		if failed != nil {
-			return failed
-		}
+		r.markPrinted()
 		if ctx.Err() != nil {
 			return errInterrupted
 		}
@@ -108,6 +108,20 @@ func (r *read) run(ctx context.Context) error {
 	return nil
 }
 
+// printAll prints fetches; when it returns without an error all of it is out.
+func (r *read) printAll(fetches kgo.Fetches) error {
+	var failed error
+	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
+		if failed == nil {
+			failed = r.print(p)
+		}
+	})
+	if failed != nil {
+		return failed
+	}
+	return r.out.flush()
+}
+
 // poll waits for records or for moved positions. If neither comes it tells
 // the user what the read waits for, once per stall.
 func (r *read) poll(ctx context.Context) kgo.Fetches {
@@ -117,10 +131,11 @@ func (r *read) poll(ctx context.Context) kgo.Fetches {
 	}
 	waiting, cancel := context.WithTimeout(ctx, r.stallAfter)
 	defer cancel()
+	defer r.member.wakes(cancel)()
 	fetches := r.source.PollRecords(waiting, most)
 	if waiting.Err() == nil || fetches.NumRecords() > 0 {
 		r.told = false
-	} else if ctx.Err() == nil && !r.told {
+	} else if ctx.Err() == nil && !r.told && errors.Is(waiting.Err(), context.DeadlineExceeded) {
 		r.told = true
 		r.tellStall()
 	}
@@ -136,6 +151,7 @@ func (r *read) tellStall() {
 			r.stalled(p, pos)
 		}
 	}
+	r.member.tellStall(r)
 }
 
 // print writes the records of one partition that lie in its window.
@@ -145,21 +161,11 @@ func (r *read) print(f kgo.FetchTopicPartition) error {
 		return nil
 	}
 	for _, record := range f.Records {
-		if p.until != noEnd && record.Offset >= p.until {
-			p.done = true
+		if r.left == 0 || p.until != noEnd && record.Offset >= p.until {
 			break
 		}
-		if r.left == 0 {
-			break
-		}
-		r.buf = r.form(r.buf[:0], &f.FetchPartition, record)
-		if _, err := r.out.Write(r.buf); err != nil {
-			return &outputError{err}
-		}
-		if record.Attrs.IsControl() {
-			p.markers++
-		} else {
-			p.printed++
+		if err := r.out.add(p, &f.FetchPartition, record); err != nil {
+			return err
 		}
 		if r.left > 0 {
 			r.left--
@@ -172,11 +178,14 @@ func (r *read) print(f kgo.FetchTopicPartition) error {
 // end of our own waiting is none.
 func (r *read) fetchError(fetches kgo.Fetches) error {
 	for _, e := range fetches.Errors() {
-		if errors.Is(e.Err, context.DeadlineExceeded) && e.Partition < 0 {
+		if e.Partition < 0 && (errors.Is(e.Err, context.DeadlineExceeded) || errors.Is(e.Err, context.Canceled)) {
+			continue
+		}
+		if r.member.survives(e.Err) {
 			continue
 		}
 		if e.Topic == "" || strings.Contains(e.Err.Error(), e.Topic) {
-			return e.Err // the consumer's own errors say where
+			return r.member.named(e.Err) // the consumer's own errors say where
 		}
 		if pos, ok := r.source.Position(e.Topic, e.Partition); ok {
 			return fmt.Errorf("%s/%d at offset %d: %w", e.Topic, e.Partition, pos.Next, e.Err)
@@ -228,10 +237,15 @@ func (r *read) finished() bool {
 	if r.left == 0 {
 		return true
 	}
+	read := 0
 	for _, p := range r.partitions {
+		if p.away {
+			continue
+		}
 		if !p.done {
 			return false
 		}
+		read++
 	}
-	return true
+	return read > 0 || r.member == nil // a member without partitions waits for some
 }

@@ -23,8 +23,11 @@ func (a *app) summarize(r *read) {
 	var sum partitionSummary
 	var lines []string
 	for _, p := range r.partitions {
-		s := stats[p.topic][p.partition]
-		pos, ok := r.source.Position(p.topic, p.partition)
+		s := p.stats
+		if !p.away {
+			s = sumStats(s, stats[p.topic][p.partition])
+		}
+		pos, ok := r.where(p)
 		one := partitionSummary{printed: p.printed, ahead: r.ahead(p, pos), PartitionStats: s}
 		sum.add(one)
 		gave := p.printed + p.markers
@@ -38,6 +41,9 @@ func (a *app) summarize(r *read) {
 		if ok {
 			line += fmt.Sprintf("; next %s, last stable offset %s, high watermark %s",
 				known(p.next(pos)), known(pos.LastStableOffset), known(pos.HighWatermark))
+			if r.member != nil {
+				line += ", committed " + known(pos.Committed)
+			}
 		}
 		lines = append(lines, line)
 	}
@@ -48,6 +54,9 @@ func (a *app) summarize(r *read) {
 	}
 	if len(r.partitions) > 1 {
 		a.say("%d partitions: %s", len(r.partitions), sum)
+	}
+	if r.member != nil {
+		r.member.summarize(r)
 	}
 }
 

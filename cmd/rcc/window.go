@@ -24,8 +24,12 @@ type window struct {
 	logStart, stable, high int64
 	// from is inclusive, until exclusive or noEnd.
 	from, until int64
+	committed   int64  // of the group; noCommit without one
 	note        string // why from is not what was asked for
 }
+
+// noCommit is the committed offset where a group has none.
+const noCommit = -1
 
 func (w window) name() string { return fmt.Sprintf("%s/%d", w.topic, w.partition) }
 
@@ -43,7 +47,7 @@ func (w window) String() string {
 type request struct {
 	topics      []string
 	partitions  []int32 // of every topic; empty means all
-	from, until bound
+	from, until bound   // from counts where there is no commit
 	uncommitted bool
 }
 
@@ -59,9 +63,18 @@ func sample(ctx context.Context, admin *kadm.Client, req request) ([]window, err
 	if err != nil {
 		return nil, err
 	}
+	return measure(ctx, admin, req, chosen)
+}
+
+// measure turns the bounds into offsets of the chosen partitions.
+func measure(ctx context.Context, admin *kadm.Client, req request, chosen []window) ([]window, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	ask := asker{ctx: ctx, admin: admin, topics: req.topics, chosen: chosen}
+	var topics []string
+	for _, w := range chosen {
+		topics = append(topics, w.topic)
+	}
+	ask := asker{ctx: ctx, admin: admin, topics: unique(topics), chosen: chosen}
 	starts := ask.list("log start offset", admin.ListStartOffsets)
 	stables := ask.list("last stable offset", admin.ListCommittedOffsets)
 	highs := ask.list("high watermark", admin.ListEndOffsets)
@@ -89,7 +102,7 @@ func choosePartitions(topics kadm.TopicDetails, req request) ([]window, error) {
 		}
 		for _, p := range known.Numbers() {
 			if len(req.partitions) == 0 || slices.Contains(req.partitions, p) {
-				chosen = append(chosen, window{topic: topic, partition: p})
+				chosen = append(chosen, window{topic: topic, partition: p, committed: noCommit})
 			}
 		}
 	}
@@ -177,22 +190,11 @@ func (w *window) resolve(req request, fromTime, untilTime int64) {
 	if req.uncommitted {
 		end = w.high
 	}
-	switch req.from.kind {
-	case fromEnd:
-		w.from = end
-	case beforeEnd:
-		w.from = max(w.logStart, end-req.from.n)
-	case atTime:
-		w.from = fromTime
-	case atOffset:
-		w.from = req.from.n
-	case fromStart, atStable, atHigh, never:
-		w.from = w.logStart
-	}
+	w.from = w.begin(req.from, end, fromTime)
 	if w.from < w.logStart {
 		w.note = fmt.Sprintf("%s: offset %d is below the log start, reading from %d", w.name(), w.from, w.logStart)
 		w.from = w.logStart
-	} else if w.from > w.high {
+	} else if w.from > w.high && w.committed == noCommit {
 		w.note = fmt.Sprintf("%s: offset %d is beyond the end, reading from %d", w.name(), w.from, w.high)
 		w.from = w.high
 	}
@@ -207,6 +209,26 @@ func (w *window) resolve(req request, fromTime, untilTime int64) {
 		w.until = untilTime
 	case never, fromStart, fromEnd, beforeEnd:
 		w.until = noEnd
+	}
+}
+
+// begin is where the window begins, as it was asked for. A commit beyond the end
+// stays as it is: a new leader may be about to learn how far its log reaches.
+func (w *window) begin(from bound, end, fromTime int64) int64 {
+	if w.committed != noCommit {
+		return w.committed
+	}
+	switch from.kind {
+	case fromEnd:
+		return end
+	case beforeEnd:
+		return max(w.logStart, end-from.n)
+	case atTime:
+		return fromTime
+	case atOffset:
+		return from.n
+	default:
+		return w.logStart
 	}
 }
 
