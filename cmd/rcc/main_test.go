@@ -53,6 +53,7 @@ func TestScripts(t *testing.T) {
 			"occurrences": occurrences,
 			"committed":   committed,
 			"groupfault":  groupFault,
+			"joined":      joined,
 		},
 	})
 }
