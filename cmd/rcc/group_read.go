@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -89,6 +90,8 @@ func (r *read) departed(left []departure) {
 			revoked = append(revoked, p.name())
 		}
 	}
+	slices.Sort(revoked)
+	slices.Sort(lost)
 	if len(revoked) > 0 {
 		r.member.app.say("revoked: %s", strings.Join(revoked, ", "))
 	}

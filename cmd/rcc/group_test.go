@@ -203,6 +203,33 @@ func TestBoundedMemberEndsWithWhatItHas(t *testing.T) {
 	require.Empty(t, second.out.String())
 }
 
+// A member that the group has put out reads on from the commit when it is back,
+// also what it had read to its end before: printed twice is better than not
+// committed.
+func TestMemberThatWasPutOutReadsOnFromTheCommit(t *testing.T) {
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, "orders"))
+	require.NoError(t, err)
+	t.Cleanup(cluster.Close)
+	write := writerOf(t, cluster)
+	write(2, 1)
+	write(1, 1) // partition 0 ends at 2, partition 1 does not
+	m := startMember(t, "orders", "-g", "g", "-b", cluster.ListenAddrs()[0], "-f", `%p/%o `, "-e", "2")
+	m.prints(t, 3)
+	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Group: "g", Err: kerr.UnknownMemberID, Count: 1})
+	m.says(t, "rcc: lost: orders/0, orders/1; what was printed since the last commit will be read again\n")
+	m.prints(t, 6)
+	write(2, 1)
+	require.Equal(t, exitOK, <-m.code, &m.errs)
+	all := strings.Fields(m.out.String())
+	slices.Sort(all)
+	require.Equal(t, []string{"0/0", "0/0", "0/1", "0/1", "1/0", "1/0", "1/1"}, all)
+	require.EqualValues(t, 2, committedIn(cluster, "g", "orders", 0))
+	require.EqualValues(t, 2, committedIn(cluster, "g", "orders", 1))
+	require.Contains(t, m.errs.String(), "rcc: group g: UNKNOWN_MEMBER_ID")
+	require.Contains(t, m.errs.String(), "rcc: 2 partitions: 7 records delivered")
+	require.Contains(t, m.errs.String(), "rcc: group g: committed offsets advanced by 4 in 2 partitions, 1 rebalance\n")
+}
+
 // shortPipe takes some bytes and then is closed at its other end.
 type shortPipe struct{ left int }
 
