@@ -16,11 +16,13 @@ import (
 
 const demoHelp = `Write transactions of every kind to one partition, draw it, and read it at
 read_committed: while a transaction is open, and after it ended. What arrives
-is compared with what was written; a difference is an error.
+is compared with what was written; a difference is an error. Two consumer groups
+read along, one of this consumer and one of a plain kgo client, and what they
+committed and their lag is shown.
 
 Without -b the broker runs inside this process and nothing has to be
-installed. With -b the demo runs on that cluster, in a topic of its own that it
-removes at the end. RCC_BROKERS is not used: a demo writes.`
+installed. With -b the demo runs on that cluster, in a topic and groups of its own
+that it removes at the end. RCC_BROKERS is not used: a demo writes.`
 
 // demoTimeout bounds one read of a demo.
 const demoTimeout = 30 * time.Second
@@ -39,12 +41,17 @@ var demoScript = []step{
 	{"billing", send, 3},
 	{"orders", commit, 0},
 	{"billing", abort, 0},
+	// Here the groups are compared for the first time, behind an aborted tail.
 	{"plain", send, 2},
 	{"loader", send, 6},
 	{"audit", send, 3},
 	{"audit", commit, 0},
 	{"plain", send, 3},
 }
+
+// demoAborted is how many of its steps lead to where the log ends with aborted
+// records.
+const demoAborted = 11
 
 func newDemoCommand(a *app) *cobra.Command {
 	var keep bool
@@ -60,7 +67,7 @@ func newDemoCommand(a *app) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), keep) },
 	}
-	cmd.Flags().BoolVar(&keep, "keep", false, "with -b: leave the topic on the cluster")
+	cmd.Flags().BoolVar(&keep, "keep", false, "with -b: leave the topic and the groups on the cluster")
 	return cmd
 }
 
@@ -87,6 +94,10 @@ func (a *app) demo(ctx context.Context, keep bool) (err error) {
 		defer cancel()
 		d.script.close(ending)
 	}()
+	if d.groups, err = cluster.openGroups(); err != nil {
+		return err
+	}
+	defer d.groups.close()
 	return d.run(ctx)
 }
 
@@ -96,9 +107,10 @@ func (c *demoCluster) where() string {
 	case c.fake != nil:
 		return ", on a broker in this process"
 	case c.keep:
-		return "; the topic is kept"
+		ours, kgos := c.groupNames()
+		return fmt.Sprintf("; the topic is kept, and the groups %s and %s", ours, kgos)
 	}
-	return "; the topic is removed at the end"
+	return "; the topic is removed at the end, and two groups"
 }
 
 // demo is one run: what was written, and two readers of it.
@@ -108,11 +120,19 @@ type demo struct {
 	script      *script
 	committed   *demoReader
 	uncommitted *demoReader
+	groups      *demoGroups
+	lags        []demoLag
 	counted     rcconsumer.PartitionStats // of committed, at the end of the stage before
 }
 
 func (d *demo) run(ctx context.Context) error {
-	if err := d.script.play(ctx, demoScript...); err != nil {
+	if err := d.script.play(ctx, demoScript[:demoAborted]...); err != nil {
+		return err
+	}
+	if err := d.compare(ctx, "after billing aborted"); err != nil {
+		return err
+	}
+	if err := d.script.play(ctx, demoScript[demoAborted:]...); err != nil {
 		return err
 	}
 	var err error
@@ -131,6 +151,9 @@ func (d *demo) run(ctx context.Context) error {
 		return err
 	}
 	report.Timeline = d.timeline(before)
+	if err := d.compare(ctx, "while loader is open"); err != nil {
+		return err
+	}
 	if err := d.script.play(ctx, step{"loader", commit, 0}); err != nil {
 		return err
 	}
@@ -138,7 +161,10 @@ func (d *demo) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	report.Stages = []demoStage{before, after}
+	if err := d.compare(ctx, "after loader committed"); err != nil {
+		return err
+	}
+	report.Stages, report.Groups = []demoStage{before, after}, d.lags
 	report.finish(d)
 	if err := d.app.printDemo(report); err != nil {
 		return err
@@ -147,6 +173,16 @@ func (d *demo) run(ctx context.Context) error {
 		return fmt.Errorf("%s between what was written and what was read", plural(int64(len(report.Differences)), "difference"))
 	}
 	return nil
+}
+
+// compare notes where the groups stand.
+func (d *demo) compare(ctx context.Context, title string) error {
+	row, err := d.groups.compare(ctx, title, d.script)
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	d.lags = append(d.lags, row)
+	return err
 }
 
 // demoReader is one of the two consumers with the records it has handed out.

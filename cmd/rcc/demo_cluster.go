@@ -84,7 +84,7 @@ func (c *demoCluster) createTopic(ctx context.Context) error {
 	}
 }
 
-// close removes the topic, unless it is to be kept, and stops the broker. It
+// close removes the topic and the groups, unless they are to be kept, and stops the broker. It
 // works after ctx was canceled too: an interrupted demo leaves nothing behind.
 func (c *demoCluster) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
@@ -94,11 +94,12 @@ func (c *demoCluster) close(ctx context.Context) error {
 	if c.fake != nil || c.keep {
 		return nil
 	}
+	groups := c.deleteGroups(ctx)
 	_, err := c.admin.DeleteTopic(ctx, c.topic)
 	if err != nil && !errors.Is(err, kerr.UnknownTopicOrPartition) {
-		return fmt.Errorf("topic %s is left behind: %w", c.topic, authorized(err))
+		return errors.Join(groups, fmt.Errorf("topic %s is left behind: %w", c.topic, authorized(err)))
 	}
-	return nil
+	return groups
 }
 
 func (c *demoCluster) closeFake() {

@@ -22,6 +22,7 @@ type demoReport struct {
 	Stages          []demoStage      `json:"stages"`
 	ReadCommitted   demoCounts       `json:"read_committed"`
 	ReadUncommitted demoCounts       `json:"read_uncommitted"`
+	Groups          []demoLag        `json:"groups"`
 	// Differences between what was written and what was read; there must be
 	// none.
 	Differences []string `json:"differences"`
@@ -126,6 +127,9 @@ func compare(r *demoReport, d *demo) []string {
 	check("anomalies", last.stats.Anomalies, 0)
 	for _, s := range r.Stages {
 		check("readable lag "+s.Title, s.ReadableLag, 0)
+	}
+	for _, g := range r.Groups {
+		check("committed by the group "+g.Title, g.Committed, g.LastStableOffset)
 	}
 	check("position at the end", last.Next, last.HighWatermark)
 	if !slices.Equal(offsets(d.committed.records), visible) {

@@ -14,10 +14,10 @@ import (
 	"example.com/readcommitted/internal/kafkatest"
 )
 
-// An interrupted demo takes its topic off the cluster, at whatever request the
+// An interrupted demo takes its topic and its groups off the cluster, at whatever request the
 // interrupt came.
 func TestInterruptedDemoLeavesNoTopic(t *testing.T) {
-	for _, key := range []kmsg.Key{kmsg.Produce, kmsg.EndTxn, kmsg.Fetch} {
+	for _, key := range []kmsg.Key{kmsg.Produce, kmsg.JoinGroup, kmsg.OffsetCommit, kmsg.EndTxn, kmsg.Fetch} {
 		t.Run(key.Name(), func(t *testing.T) {
 			cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
 			require.NoError(t, err)
@@ -33,6 +33,7 @@ func TestInterruptedDemoLeavesNoTopic(t *testing.T) {
 			require.Equal(t, exitInterrupted, code, errs.String())
 			require.Contains(t, errs.String(), "rcc: interrupted\n")
 			require.Empty(t, topicNames(t, cluster))
+			require.Empty(t, groupNames(t, cluster))
 		})
 	}
 }
@@ -44,6 +45,15 @@ func topicNames(t *testing.T, cluster *kfake.Cluster) []string {
 	topics, err := admin.ListTopics(t.Context())
 	require.NoError(t, err)
 	return topics.Names()
+}
+
+func groupNames(t *testing.T, cluster *kfake.Cluster) []string {
+	admin, err := connect(t.Context(), cluster.ListenAddrs(), []kgo.Opt{kgo.SeedBrokers(cluster.ListenAddrs()...)})
+	require.NoError(t, err)
+	defer admin.Close()
+	groups, err := admin.ListGroups(t.Context())
+	require.NoError(t, err)
+	return groups.Groups()
 }
 
 // A reader that gets something else than what was written is found out: the
@@ -73,15 +83,17 @@ func TestDemoComparesWhatWasReadWithWhatWasWritten(t *testing.T) {
 	stage.stats.AbortedRecords, stage.stats.AbortedBatches, stage.stats.ControlBatches = 2, 1, 2
 	for name, tt := range map[string]struct {
 		committed *demoReader
-		lag       int64
+		lag       int64 // readable
+		group     int64 // lag of our group
 		want      string
 	}{
-		"right":            {records(0, 1, 2, 3), 0, ""},
-		"an aborted one":   {records(0, 1, 2, 3, 5), 0, "delivered at read_committed: 5, want 4"},
-		"one is lost":      {records(0, 1, 3), 0, "delivered at read_committed: 3, want 4"},
-		"another instead":  {records(0, 1, 2, 5), 0, "offsets at read_committed"},
-		"not in order":     {records(0, 2, 1, 3), 0, "offsets at read_committed"},
-		"lag is left over": {records(0, 1, 2, 3), 1, "readable lag"},
+		"right":             {records(0, 1, 2, 3), 0, 0, ""},
+		"an aborted one":    {records(0, 1, 2, 3, 5), 0, 0, "delivered at read_committed: 5, want 4"},
+		"one is lost":       {records(0, 1, 3), 0, 0, "delivered at read_committed: 3, want 4"},
+		"another instead":   {records(0, 1, 2, 5), 0, 0, "offsets at read_committed"},
+		"not in order":      {records(0, 2, 1, 3), 0, 0, "offsets at read_committed"},
+		"lag is left over":  {records(0, 1, 2, 3), 1, 0, "readable lag"},
+		"a group is behind": {records(0, 1, 2, 3), 0, 2, "committed by the group at the end: 6, want 8"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			last := stage
@@ -92,7 +104,8 @@ func TestDemoComparesWhatWasReadWithWhatWasWritten(t *testing.T) {
 				m.Offset = offset
 				d.uncommitted.records = append(d.uncommitted.records, m)
 			}
-			report := demoReport{Stages: []demoStage{last}}
+			group := demoLag{Title: "at the end", HighWatermark: 8, LastStableOffset: 8, Committed: 8 - tt.group, Lag: tt.group}
+			report := demoReport{Stages: []demoStage{last}, Groups: []demoLag{group}}
 			report.finish(d)
 			if tt.want == "" {
 				require.Empty(t, report.Differences)
@@ -117,4 +130,16 @@ func TestRealDemoFindsNoDifference(t *testing.T) {
 	topics, err := cluster.Admin().ListTopics(t.Context())
 	require.NoError(t, err)
 	require.NotContains(t, topics.Names(), report.Topic)
+	require.Len(t, report.Groups, 3)
+	for i, want := range []demoLag{
+		{Title: "after billing aborted", HighWatermark: 28, LastStableOffset: 28, Committed: 28, Lag: 0, KgoCommitted: 23, KgoLag: 5},
+		{Title: "while loader is open", HighWatermark: 43, LastStableOffset: 30, Committed: 30, Lag: 13, KgoCommitted: 30, KgoLag: 13},
+		{Title: "after loader committed", HighWatermark: 44, LastStableOffset: 44, Committed: 44, Lag: 0, KgoCommitted: 43, KgoLag: 1},
+	} {
+		require.Equal(t, want, report.Groups[i])
+	}
+	groups, err := cluster.Admin().ListGroups(t.Context())
+	require.NoError(t, err)
+	require.NotContains(t, groups.Groups(), report.Topic+"-rcc")
+	require.NotContains(t, groups.Groups(), report.Topic+"-kgo")
 }

@@ -25,6 +25,7 @@ func (a *app) printDemo(r demoReport) error {
 	b.WriteString("\n                    delivered   dropped   markers\n")
 	r.ReadCommitted.text(&b, "read_committed")
 	r.ReadUncommitted.text(&b, "read_uncommitted")
+	lagText(&b, r.Topic, r.Groups)
 	b.WriteByte('\n')
 	for _, difference := range r.Differences {
 		fmt.Fprintf(&b, "DIFFERENT  %s\n", difference)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,18 +79,19 @@ func (m *membership) begin(ctx context.Context, offsets map[string]map[int32]kgo
 	var chosen []window
 	for topic, ps := range offsets {
 		for id, o := range ps {
-			chosen = append(chosen, window{topic: topic, partition: id, committed: max(noCommit, o.EpochOffset().Offset)})
+			at := o.EpochOffset().Offset // below zero: the start that stands for none
+			chosen = append(chosen, window{topic: topic, partition: id, committed: at, hasCommit: at >= 0})
 		}
 	}
 	slices.SortFunc(chosen, func(a, b window) int {
-		return strings.Compare(a.topic, b.topic)*2 + int(max(-1, min(1, a.partition-b.partition)))
+		return cmp.Or(strings.Compare(a.topic, b.topic), cmp.Compare(a.partition, b.partition))
 	})
 	windows, err := measure(ctx, m.admin, m.req, chosen)
 	if err != nil {
 		return nil, &measureError{err}
 	}
 	for _, w := range windows {
-		if w.from != w.committed {
+		if !w.hasCommit || w.from != w.committed {
 			offsets[w.topic][w.partition] = kgo.NewOffset().At(w.from)
 		}
 	}

@@ -102,9 +102,9 @@ func (r *read) departed(left []departure) {
 
 // moved is by how many offsets the group's commit moved in this assignment.
 func (p *partitionRead) moved(pos rcconsumer.Position) int64 {
-	before := p.committed
-	if before == noCommit {
-		before = p.from
+	before := p.from
+	if p.hasCommit {
+		before = p.committed
 	}
 	return max(0, pos.Committed-before)
 }

@@ -46,6 +46,7 @@ func TestScripts(t *testing.T) {
 			"record":      writeRecord,
 			"exits":       exits,
 			"topics":      topics,
+			"groups":      groups,
 			"fault":       fault,
 			"unfetched":   unfetched,
 			"fetched":     fetched,
@@ -180,6 +181,16 @@ func topics(ts *testscript.TestScript, neg bool, args []string) {
 	got := strings.Join(names, " ")
 	if want := strings.Join(args, " "); (got == want) == neg {
 		ts.Fatalf("topics %q, want %q (negated: %v)", got, want, neg)
+	}
+}
+
+// groups NAME... checks that these are all groups there are.
+func groups(ts *testscript.TestScript, neg bool, args []string) {
+	listed, err := worldOf(ts).admin.ListGroups(context.Background())
+	ts.Check(err)
+	got := strings.Join(listed.Groups(), " ")
+	if want := strings.Join(args, " "); (got == want) == neg {
+		ts.Fatalf("groups %q, want %q (negated: %v)", got, want, neg)
 	}
 }
 

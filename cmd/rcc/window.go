@@ -24,12 +24,10 @@ type window struct {
 	logStart, stable, high int64
 	// from is inclusive, until exclusive or noEnd.
 	from, until int64
-	committed   int64  // of the group; noCommit without one
+	committed   int64 // of the group, if hasCommit
+	hasCommit   bool
 	note        string // why from is not what was asked for
 }
-
-// noCommit is the committed offset where a group has none.
-const noCommit = -1
 
 func (w window) name() string { return fmt.Sprintf("%s/%d", w.topic, w.partition) }
 
@@ -102,7 +100,7 @@ func choosePartitions(topics kadm.TopicDetails, req request) ([]window, error) {
 		}
 		for _, p := range known.Numbers() {
 			if len(req.partitions) == 0 || slices.Contains(req.partitions, p) {
-				chosen = append(chosen, window{topic: topic, partition: p, committed: noCommit})
+				chosen = append(chosen, window{topic: topic, partition: p})
 			}
 		}
 	}
@@ -194,7 +192,7 @@ func (w *window) resolve(req request, fromTime, untilTime int64) {
 	if w.from < w.logStart {
 		w.note = fmt.Sprintf("%s: offset %d is below the log start, reading from %d", w.name(), w.from, w.logStart)
 		w.from = w.logStart
-	} else if w.from > w.high && w.committed == noCommit {
+	} else if w.from > w.high && !w.hasCommit {
 		w.note = fmt.Sprintf("%s: offset %d is beyond the end, reading from %d", w.name(), w.from, w.high)
 		w.from = w.high
 	}
@@ -215,7 +213,7 @@ func (w *window) resolve(req request, fromTime, untilTime int64) {
 // begin is where the window begins, as it was asked for. A commit beyond the end
 // stays as it is: a new leader may be about to learn how far its log reaches.
 func (w *window) begin(from bound, end, fromTime int64) int64 {
-	if w.committed != noCommit {
+	if w.hasCommit {
 		return w.committed
 	}
 	switch from.kind {
