@@ -232,6 +232,7 @@ func (a *app) readAll(ctx context.Context, r *read) error {
 // failed is the error of a read that would have none: its records come again.
 func (a *app) endMember(ctx context.Context, r *read, err error) error {
 	failed := r.commitPrinted(ctx)
+	r.follow() // the summary tells of what happened meanwhile
 	switch {
 	case failed == nil:
 		return err

@@ -31,6 +31,7 @@ type membership struct {
 	consumer   *rcconsumer.Consumer
 	rebalances int64 // assignments after the first one
 	joined     bool
+	told       string // why the member is out of the group; "" while it is in
 
 	mu     sync.Mutex
 	events []groupEvent
@@ -200,12 +201,18 @@ func (m *membership) survives(err error) bool {
 	if m == nil || !errors.As(err, &session) || !passing(session.Err) {
 		return false
 	}
-	m.app.warn("group %s: %v; joining again", m.group, session.Err)
+	if text := session.Err.Error(); text != m.told { // an error that lasts is told once
+		m.told = text
+		m.app.warn("group %s: %v; joining again", m.group, session.Err)
+	}
 	return true
 }
 
 // passing reports whether an error of a group goes away by itself.
 func passing(err error) bool {
+	if errors.Is(err, context.Canceled) { // a rebalance came while partitions were measured
+		return true
+	}
 	if _, measuring := errors.AsType[*measureError](err); measuring {
 		return false
 	}

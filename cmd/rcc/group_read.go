@@ -38,10 +38,11 @@ func (r *read) follow() {
 			r.departed(e.left)
 		case e.commit != nil:
 			m.app.warn("group %s: a commit failed, trying again: %v", m.group, e.commit)
-		case e.joined && m.joined:
-			m.rebalances++
 		case e.joined:
-			m.joined = true
+			if m.joined {
+				m.rebalances++
+			}
+			m.joined, m.told = true, ""
 		}
 	}
 }

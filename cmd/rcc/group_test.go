@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -228,6 +229,39 @@ func TestMemberThatWasPutOutReadsOnFromTheCommit(t *testing.T) {
 	require.Contains(t, m.errs.String(), "rcc: group g: UNKNOWN_MEMBER_ID")
 	require.Contains(t, m.errs.String(), "rcc: 2 partitions: 7 records delivered")
 	require.Contains(t, m.errs.String(), "rcc: group g: committed offsets advanced by 4 in 2 partitions, 1 rebalance\n")
+}
+
+// An error that passes is told once while it lasts; one that will come again ends
+// the read.
+func TestMemberTellsWhyItIsOutOnce(t *testing.T) {
+	gone := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	for name, tt := range map[string]struct {
+		err     error
+		passing bool
+	}{
+		"connection":        {gone, true},
+		"coordinator":       {kerr.NotCoordinator, true},
+		"put out":           {kerr.UnknownMemberID, true},
+		"a right":           {kerr.GroupAuthorizationFailed, false},
+		"other protocol":    {kerr.InconsistentGroupProtocol, false},
+		"bounds":            {&measureError{kerr.TopicAuthorizationFailed}, false},
+		"bounds interfered": {&measureError{context.Canceled}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stderr bytes.Buffer
+			m := &membership{app: newApp(nil, nil, &stderr), group: "g"}
+			for range 3 {
+				require.Equal(t, tt.passing, m.survives(&kgo.ErrGroupSession{Err: tt.err}))
+			}
+			want := "rcc: group g: " + tt.err.Error() + "; joining again\n"
+			if !tt.passing {
+				want = ""
+			}
+			require.Equal(t, want, stderr.String())
+			require.ErrorContains(t, m.named(&kgo.ErrGroupSession{Err: tt.err}), "group g: ")
+		})
+	}
+	require.False(t, (&membership{}).survives(gone), "an error that is not the group's")
 }
 
 // shortPipe takes some bytes and then is closed at its other end.
