@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"example.com/readcommitted/rcconsumer"
@@ -71,7 +71,11 @@ func newConsumeCommand(a *app) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.consume(cmd.Context(), f, args) },
 	}
-	flags := cmd.Flags()
+	f.register(cmd.Flags())
+	return cmd
+}
+
+func (f *consumeFlags) register(flags *pflag.FlagSet) {
 	flags.VarP(f.from, "from", "o", "where to begin")
 	flags.VarP(f.until, "until", "e", "where to end")
 	flags.VarP(&f.partitions, "partitions", "p", "read only these partitions, of every topic")
@@ -80,7 +84,6 @@ func newConsumeCommand(a *app) *cobra.Command {
 	flags.StringVarP(&f.format, "format", "f", "", "form of a record, as a `FORMAT` of franz-go")
 	flags.Var(&f.isolation, "isolation-level", "what to read")
 	flags.BoolVar(&f.markers, "markers", false, "print commit and abort markers too")
-	return cmd
 }
 
 // check finds what is wrong with a command line before anything is dialed.
@@ -109,7 +112,6 @@ func (a *app) consume(ctx context.Context, f *consumeFlags, args []string) error
 	if err != nil {
 		return err
 	}
-	opts := a.clientOptions("consume", seeds)
 	req := request{
 		topics: unique(args), partitions: f.partitions.list,
 		from: f.from.bound, until: f.until.bound,
@@ -118,6 +120,12 @@ func (a *app) consume(ctx context.Context, f *consumeFlags, args []string) error
 	if f.group != "" {
 		return a.consumeAsMember(ctx, f, form, seeds, req)
 	}
+	return a.consumeWindows(ctx, f, form, seeds, req)
+}
+
+// consumeWindows reads what the bounds mean now, without a group.
+func (a *app) consumeWindows(ctx context.Context, f *consumeFlags, form appendRecord, seeds []string, req request) error {
+	opts := a.clientOptions("consume", seeds)
 	windows, err := plan(ctx, seeds, opts, req)
 	if err != nil {
 		return err
@@ -139,32 +147,6 @@ func (a *app) consume(ctx context.Context, f *consumeFlags, args []string) error
 	defer consumer.Close()
 	r := newRead(consumer, windows, form, a.stdout, f.count)
 	r.uncommitted = req.uncommitted
-	return a.readAll(ctx, r)
-}
-
-// consumeAsMember reads as a member of a group.
-func (a *app) consumeAsMember(ctx context.Context, f *consumeFlags, form appendRecord, seeds []string, req request) error {
-	opts := a.clientOptions("consume", seeds)
-	admin, err := connect(ctx, seeds, opts)
-	if err != nil {
-		return err
-	}
-	defer admin.Close()
-	if _, err := describeTopics(ctx, admin, req.topics); err != nil {
-		return err
-	}
-	if err := checkGroup(ctx, admin, f.group); err != nil {
-		return err
-	}
-	a.say("reading at %s as a member of group %s: %s, until %s", f.isolation.value, f.group, strings.Join(req.topics, ", "), f.until.text)
-	m := &membership{app: a, group: f.group, admin: admin, req: req}
-	m.consumer, err = rcconsumer.New(append(opts, m.options(f.markers)...)...)
-	if err != nil {
-		return err
-	}
-	defer m.consumer.CloseAllowingRebalance()
-	r := newRead(m.consumer, nil, form, a.stdout, f.count)
-	r.uncommitted, r.member = req.uncommitted, m
 	return a.readAll(ctx, r)
 }
 
@@ -225,21 +207,6 @@ func (a *app) readAll(ctx context.Context, r *read) error {
 		err = a.endMember(ctx, r, err)
 	}
 	a.summarize(r)
-	return err
-}
-
-// endMember commits what was printed, however the read ended. A commit that
-// failed is the error of a read that would have none: its records come again.
-func (a *app) endMember(ctx context.Context, r *read, err error) error {
-	failed := r.commitPrinted(ctx)
-	r.follow() // the summary tells of what happened meanwhile
-	switch {
-	case failed == nil:
-		return err
-	case err == nil, closedPipe(err):
-		return failed
-	}
-	a.warn("%v", failed) // the first error decides the exit code
 	return err
 }
 

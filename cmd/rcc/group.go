@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -233,23 +232,3 @@ func (m *membership) named(err error) error {
 	}
 	return err
 }
-
-// checkGroup asks the group's coordinator for its commits, so that a group that
-// may not be used is named at once.
-func checkGroup(ctx context.Context, admin *kadm.Client, group string) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	for {
-		_, err := admin.FetchOffsets(ctx, group)
-		if err == nil || errors.Is(err, kerr.GroupIDNotFound) { // it will be made
-			return nil
-		}
-		if !kerr.IsRetriable(err) || !sleep(ctx, askAgain) {
-			return fmt.Errorf("group %s: %w", group, authorized(err))
-		}
-	}
-}
-
-// commitTimeout bounds the last commits of a read, also of one that was
-// interrupted.
-const commitTimeout = 10 * time.Second

@@ -39,11 +39,7 @@ func (a *app) summarize(r *read) {
 		}
 		line := p.name() + ": " + one.String()
 		if ok {
-			line += fmt.Sprintf("; next %s, last stable offset %s, high watermark %s",
-				known(p.next(pos)), known(pos.LastStableOffset), known(pos.HighWatermark))
-			if r.member != nil {
-				line += ", committed " + known(pos.Committed)
-			}
+			line += "; " + r.offsets(p, pos)
 		}
 		lines = append(lines, line)
 	}
@@ -58,6 +54,16 @@ func (a *app) summarize(r *read) {
 	if r.member != nil {
 		r.member.summarize(r)
 	}
+}
+
+// offsets tells where the read stands.
+func (r *read) offsets(p *partitionRead, pos rcconsumer.Position) string {
+	words := fmt.Sprintf("next %s, last stable offset %s, high watermark %s",
+		known(p.next(pos)), known(pos.LastStableOffset), known(pos.HighWatermark))
+	if r.member != nil {
+		words += ", committed " + known(pos.Committed)
+	}
+	return words
 }
 
 // next is the offset at which another read would go on.
