@@ -184,7 +184,7 @@ func (c *Consumer) mark(topic string, id int32, at kgo.EpochOffset, chosen bool)
 	switch {
 	case !chosen:
 		p.progress.setMark(at, p.pos.Next)
-	case p.progress.begun():
+	case p.progress.begun(p.pos.Next):
 		p.progress.setMark(at, math.MaxInt64)
 	}
 }

@@ -97,10 +97,10 @@ func (g *progress) setMark(at kgo.EpochOffset, limit int64) {
 }
 
 // begun reports whether there is anything that the caller could mark by its
-// offset: the group holds a commit, a record was handed out, or the caller
-// chose the place.
-func (g *progress) begun() bool {
-	return g.committed.Offset >= 0 || g.handed.Offset > g.start || g.moved
+// offset: the group holds a commit, the position has moved on to next, or the
+// caller chose the place.
+func (g *progress) begun(next int64) bool {
+	return g.committed.Offset >= 0 || next > g.start || g.moved
 }
 
 // forget drops the runs that lie below offset.
