@@ -428,3 +428,61 @@ func TestDivergingEpochInAFetchAnswerIsATruncation(t *testing.T) {
 		require.LessOrEqual(t, w.during(10*time.Second), 6)
 	})
 }
+
+func TestBufferedRecordsThatAreDroppedLeaveTheirRoom(t *testing.T) {
+	big := func(epoch int32, first, last int64) (log batchtest.Log) {
+		for o := first; o <= last; o++ {
+			log = append(log, batchtest.Data(o, o).Size(2000).LeaderEpoch(epoch))
+		}
+		return log
+	}
+	for name, opt := range map[string]kgo.Opt{"of the consumer": rcconsumer.BufferBytes(15000), "of the partition": kgo.FetchMaxPartitionBytes(12000)} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 1, 1, func(t *testing.T, w *world) {
+				f := w.forge(0)
+				f.batches = 1
+				w.becomes(f, 7, big(7, 0, 19))
+				lead := w.leads([2]int32{0, 7})
+				w.ends(epochEnds{7: endOf(7, 1)})
+				c := w.consumer(append(quick, startAt(0), opt)...)
+				require.Equal(t, span(0, 0), offsets(c.PollRecords(t.Context(), 1)))
+				furthest := func(epoch int32) (offset int64) {
+					for _, a := range w.asks(f) {
+						if a.epoch == epoch {
+							offset = max(offset, a.offset)
+						}
+					}
+					return offset
+				}
+				eventually(t, "a full buffer", func() bool { return w.during(time.Second) == 0 })
+				full := furthest(7)
+				require.Less(t, full, int64(19))
+				require.Greater(t, full, int64(4))
+				w.becomes(f, 8, big(7, 0, 0), big(8, 1, 19))
+				lead([2]int32{0, 8})
+				c.PollRecords(shortly(t), 1) // makes room for one more fetch, which finds the new leader
+				eventually(t, "a full buffer again", func() bool { return furthest(8) >= full })
+			})
+		})
+	}
+}
+
+func TestBatchThatIsBeingDecodedWhenTheLeaderSpeaksIsNotHandedOut(t *testing.T) {
+	inWorld(t, 1, 1, func(t *testing.T, w *world) {
+		f := w.forge(0)
+		w.becomes(f, 7, written(7, 0, 9), batchtest.Log{batchtest.Data(10, 19).LeaderEpoch(7).Codec(batchtest.Gzip)})
+		lead := w.leads([2]int32{0, 7})
+		w.ends(epochEnds{7: endOf(7, 10)})
+		c := w.consumer(append(quick, startAt(0), kgo.WithDecompressor(slowCodec{}))...)
+		require.Equal(t, span(0, 9), offsets(c.PollRecords(t.Context(), 10)))
+		eventually(t, "a full buffer", func() bool { return position(c).HighWatermark == 20 })
+		letGo := w.holdEpochs(0)
+		w.becomes(f, 8, written(7, 0, 9), written(8, 10, 14))
+		lead([2]int32{0, 8})
+		eventually(t, "the question", func() bool { return len(w.epochAsks()) == 1 })
+		time.AfterFunc(time.Second, letGo) // half way through the decoding
+		for _, r := range read(t, c, 5) {
+			require.Equal(t, int32(8), r.LeaderEpoch, "offset %d", r.Offset)
+		}
+	})
+}
