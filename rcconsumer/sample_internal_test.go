@@ -37,9 +37,16 @@ func TestSampleOfAnEarlierLeaderOrLogIsDropped(t *testing.T) {
 			m := sample{p: p, lineage: p.lineage, epoch: 3}
 			test.while(p)
 			p.mu.Unlock()
-			require.NoError(t, c.sampled(m, time.Now(), listed{offset: 90}, listed{offset: 95}))
+			asked := time.Now().Add(-time.Second)
+			require.NoError(t, c.sampled(m, asked, listed{offset: 90}, listed{offset: 95}))
 			require.Equal(t, test.want, p.position().LastStableOffset)
-			require.Equal(t, test.want == 90, time.Since(p.position().UpdatedAt) < time.Minute)
+			require.Equal(t, test.want == 90, asked.Equal(p.position().UpdatedAt), "as old as the question")
+			heard := time.Now()
+			p.mu.Lock()
+			p.pos.UpdatedAt = heard
+			p.mu.Unlock()
+			require.NoError(t, c.sampled(m, asked, listed{offset: 90}, listed{offset: 95}))
+			require.True(t, heard.Equal(p.position().UpdatedAt), "a Fetch answer came meanwhile")
 		})
 	}
 }
