@@ -46,7 +46,8 @@ func (b *bell) ring() {
 // Partitions that this consumer fetches are watched through its Fetch answers;
 // the others are asked for, with pauses that grow from 50 ms to 1 s. Whether
 // the consumer reads at read_uncommitted makes no difference. It does not read:
-// positions do not move by it, and it may be called beside polls.
+// positions do not move by it, and it may be called beside polls. A topic that
+// is not there is created by the question only under kgo.AllowAutoTopicCreation.
 //
 // Errors:
 //   - the end of ctx: wraps ctx.Err() and names the partitions whose LSO is
