@@ -44,6 +44,7 @@ type chaos struct {
 	load    *chaosLoad
 	readers []chaosReader
 	watch   *watcher
+	unwatch func() // ends the watching; may be called twice
 
 	mu       sync.Mutex
 	faults   []faultNote
@@ -104,9 +105,9 @@ func (x *chaos) begin() {
 	var wg sync.WaitGroup
 	wg.Go(func() { x.sample(ctx) })
 	wg.Go(func() { x.watch.run(ctx) })
+	x.unwatch = func() { cancel(); wg.Wait() }
 	x.t.Cleanup(func() { // also when the test fails
-		cancel()
-		wg.Wait()
+		x.unwatch()
 		x.load.abandon()
 		for _, r := range x.readers {
 			r.stop()
@@ -206,6 +207,7 @@ func (x *chaos) finish() {
 	for _, g := range x.groups() {
 		g.committedToTheEnd(ends)
 	}
+	x.unwatch() // a reader that has stopped stands nowhere
 	for _, r := range x.readers {
 		r.stop()
 	}
