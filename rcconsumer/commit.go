@@ -76,6 +76,15 @@ func (s *commits) uncommitted() claims {
 	})
 }
 
+// allUncommitted is uncommitted for a commit of them.
+func (s *commits) allUncommitted() claims {
+	return s.gather(func(p *partition) (kgo.EpochOffset, bool) {
+		at := p.nextLocked()
+		p.progress.confirm(at)
+		return at, p.dueLocked(at)
+	})
+}
+
 // marked are the offsets that the marks allow.
 func (s *commits) marked() claims { return s.gather((*partition).markedLocked) }
 

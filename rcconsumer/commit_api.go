@@ -18,7 +18,7 @@ func (c *Consumer) CommitUncommittedOffsets(ctx context.Context) error {
 	if c.group == nil {
 		return c.cl.CommitUncommittedOffsets(ctx)
 	}
-	return c.group.commits.wait(ctx, c.group.commits.uncommitted())
+	return c.group.commits.wait(ctx, c.group.commits.allUncommitted())
 }
 
 // CommitMarkedOffsets commits what was marked and waits; it returns the first

@@ -137,7 +137,16 @@ func (g *progress) past(at, next kgo.EpochOffset) kgo.EpochOffset {
 // covered reports whether the group's commit covers everything handed out. A
 // commit from before a move says nothing of what was handed out after it.
 func (g *progress) covered() bool {
-	return g.committed.Offset >= 0 && g.committed.Offset >= g.handed.Offset && !g.rewound
+	unsaid := g.rewound && g.handed.Offset != g.start
+	return g.committed.Offset >= 0 && g.committed.Offset >= g.handed.Offset && !unsaid
+}
+
+// confirm notes that the caller commits an offset; if the group holds it already
+// there is nothing to send.
+func (g *progress) confirm(at kgo.EpochOffset) {
+	if at.Offset == g.committed.Offset {
+		g.rewound = false
+	}
 }
 
 // due reports whether committing to would tell the group something new. Only

@@ -85,8 +85,12 @@ func TestCoveredMeansNothingHandedOutIsLeft(t *testing.T) {
 	g.commit(offset(8), 0)
 	require.True(t, g.covered())
 	g.move(offset(6), true)
+	require.True(t, g.covered(), "nothing was handed out since the seek")
 	g.handOut(6, 6, 1, -1)
 	require.False(t, g.covered(), "what was committed before a seek")
+	g.handOut(7, 7, 1, -1)
+	g.confirm(offset(8))
+	require.True(t, g.covered(), "committed again, though there was nothing to send")
 }
 
 // model is the slow twin of progress: it knows every offset handed out.

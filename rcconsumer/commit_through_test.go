@@ -194,6 +194,16 @@ func TestAManualCommitDoesNotMoveByItselfAfterASeek(t *testing.T) {
 		require.EqualValues(t, 2, w.committed(0), "record 1 was handed out again and may not be done")
 		require.NoError(t, c.CommitUncommittedOffsets(t.Context()))
 		require.EqualValues(t, 5, w.committed(0))
+		seek(c, 5)
+		w.abort("e") // 5, marker 6
+		time.Sleep(interval + beat)
+		require.EqualValues(t, 7, w.committed(0), "nothing was handed out since")
+		seek(c, 0)
+		require.Len(t, take(t, c, 0), 2)
+		require.NoError(t, c.CommitUncommittedOffsets(t.Context()))
+		w.abort("f") // 7, marker 8
+		time.Sleep(interval + beat)
+		require.EqualValues(t, 9, w.committed(0), "committed again, though there was nothing to send")
 	})
 }
 
