@@ -27,10 +27,6 @@ type metadata struct {
 // refreshEvery is the shortest time between two Metadata requests.
 const refreshEvery = 100 * time.Millisecond
 
-// metadataPatience is how long the first of several attempts may take. kgo asks
-// another broker each time, and the one asked may be the one that hangs.
-const metadataPatience = 2 * time.Second
-
 func newMetadata(c *Consumer) *metadata {
 	return &metadata{c: c, wake: make(chan struct{}, 1), told: make(map[key]toldError), missing: make(map[string]time.Time)}
 }
@@ -101,26 +97,6 @@ func (m *metadata) update(ctx context.Context) time.Duration {
 	}
 	m.failures = 0
 	return m.c.cfg.metadataMaxAge
-}
-
-func (m *metadata) request(ctx context.Context, named []string, all bool) (*kmsg.MetadataResponse, error) {
-	limit := m.c.cfg.requestTimeout
-	ctx, cancel := context.WithTimeout(ctx, min(limit, backoff(m.failures+1, metadataPatience, limit)))
-	defer cancel()
-	req := kmsg.NewPtrMetadataRequest()
-	req.AllowAutoTopicCreation = m.c.cfg.autoCreate
-	if !all {
-		req.Topics = make([]kmsg.MetadataRequestTopic, 0, len(named))
-		for _, name := range named {
-			t := kmsg.NewMetadataRequestTopic()
-			t.Topic = kmsg.StringPtr(name)
-			req.Topics = append(req.Topics, t)
-		}
-		// Through kgo's cache, so that kgo's own ListOffsets follows; never
-		// from the cache, since we ask when we doubt it.
-		return m.c.cl.RequestCachedMetadata(ctx, req, time.Nanosecond)
-	}
-	return req.RequestWith(ctx, m.c.cl)
 }
 
 // toldError is an error that was told, and the change that had named its topic

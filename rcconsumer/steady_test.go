@@ -200,6 +200,47 @@ func TestSilentBrokerHoldsUpNoOtherStart(t *testing.T) {
 	}, kfake.Ports(9092, 9093))
 }
 
+// A broker that was stopped, not killed, takes requests and answers none; kgo may
+// well ask it several times in a row.
+func TestBrokersThatKeepSilentAboutMetadataCostASecondEach(t *testing.T) {
+	inWorld(t, 3, 1, func(t *testing.T, w *world) {
+		old := w.LeaderFor(topic, 0)
+		next := (old + 1) % 3
+		var silent atomic.Bool
+		w.ControlKey(int16(kmsg.Metadata), func(kmsg.Request) (kmsg.Response, error, bool) {
+			w.KeepControl()
+			if w.CurrentNode() == next || !silent.Load() {
+				return nil, nil, false
+			}
+			w.SleepControl(func() { <-w.over })
+			return nil, errors.New("the test is over"), true
+		})
+		f := w.script(0, func(a ask) *kmsg.FetchResponseTopicPartition {
+			if a.node == old && silent.Load() {
+				return failure(kerr.NotLeaderForPartition)
+			}
+			return nil
+		})
+		w.change(func() { f.log, f.lso, f.hw = batchtest.Log{batchtest.Data(0, 4)}, 5, 5 })
+		readers := make([]*rcconsumer.Consumer, 15)
+		for i := range readers {
+			readers[i] = w.consumer(startAt(0))
+			require.Equal(t, span(0, 4), readOffsets(t, readers[i], 5))
+			for range i { // kgo asks brokers in turn, seeds between them
+				require.NoError(t, readers[i].Ping(t.Context()))
+			}
+		}
+		silent.Store(true)
+		w.change(func() { f.log, f.lso, f.hw = batchtest.Log{batchtest.Data(0, 4), batchtest.Data(5, 9)}, 10, 10 })
+		require.NoError(t, w.MoveTopicPartition(topic, 0, next))
+		began := time.Now()
+		for _, c := range readers {
+			require.Equal(t, span(5, 9), readOffsets(t, c, 5))
+		}
+		require.Less(t, time.Since(began), 4*time.Second)
+	})
+}
+
 func TestPauseKeepsALossThatNobodyHeardOf(t *testing.T) {
 	inWorld(t, 1, 1, func(t *testing.T, w *world) {
 		f := w.forge(0, batchtest.Data(0, 9))
