@@ -123,6 +123,8 @@ func TestAnswersToCommitsAreThoseOfKgo(t *testing.T) {
 			d.tick()
 			d.state("nothing is sent")
 			close(hold)
+			time.Sleep(beat)
+			d.state("nothing but that commit")
 			d.tick()
 			d.state("auto-commit goes on")
 		}},

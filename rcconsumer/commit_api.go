@@ -46,13 +46,9 @@ func (c *Consumer) CommitRecords(ctx context.Context, rs ...*kgo.Record) error {
 			continue
 		}
 		cl.p.mu.Lock()
-		cl.at = cl.p.pastLocked(cl.at)
-		cl.exact = false
-		back := cl.p.progress.back(cl.at)
+		cl.at, cl.exact = cl.p.pastLocked(cl.at), false
 		cl.p.mu.Unlock()
-		if all[k] = cl; back {
-			delete(all, k)
-		}
+		all[k] = cl
 	}
 	return s.wait(ctx, all)
 }

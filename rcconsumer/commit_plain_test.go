@@ -197,6 +197,32 @@ func TestCommitsOfPlainTopicsAreThoseOfKgo(t *testing.T) {
 			d.SetOffsets(d.CommittedOffsets())
 			d.state("sought")
 		}},
+		{"records that are committed already, after a seek", nil, func(d *twin) {
+			d.poll(8)
+			d.commitUncommitted()
+			d.SetOffsets(eachAt(-1, d.seen[len(d.seen)-1].Offset))
+			d.commitRecords(d.poll(1)...)
+			d.state("polled again")
+			d.tick()
+			d.state("auto-commit does not set it back")
+		}},
+		{"a commit set back by the caller", []kgo.Opt{noteCommits()}, func(d *twin) {
+			d.poll(5)
+			d.commitUncommitted()
+			d.commitSync(d.t.Context(), eachAt(1, 2), d.answered("sync"))
+			d.state("set back")
+			d.tick()
+			d.state("auto-commit goes on where it was")
+		}},
+		{"a commit set back behind marks", []kgo.Opt{kgo.AutoCommitMarks(), noteCommits()}, func(d *twin) {
+			d.poll(5)
+			d.MarkCommitRecords(d.seen[0])
+			d.commitUncommitted()
+			d.commitSync(d.t.Context(), eachAt(1, 2), d.answered("sync"))
+			d.state("set back")
+			d.tick()
+			d.state("auto-commit goes on where it was")
+		}},
 		{"a pause", nil, func(d *twin) {
 			d.poll(3)
 			d.PauseFetchPartitions(map[string][]int32{topic: {0, 1}})

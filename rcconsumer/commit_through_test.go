@@ -322,6 +322,17 @@ func TestControlRecordsHandedOutAreNothingToCommit(t *testing.T) {
 	})
 }
 
+func TestAMarkerIsMarkedLikeARecord(t *testing.T) {
+	inStyles(t, func(t *testing.T, w *world, s style) {
+		w.commit("a", "b") // marker 2
+		c := w.member(append([]kgo.Opt{kgo.KeepControlRecords()}, s.opts...)...)
+		rs := take(t, c, 0)
+		require.Equal(t, []int64{0, 1, 2}, offsetsIn(rs))
+		s.commit(t, c, rs)
+		require.EqualValues(t, 3, w.committed(0))
+	})
+}
+
 func offsetsIn(rs []*kgo.Record) (all []int64) {
 	for _, r := range rs {
 		all = append(all, r.Offset)
