@@ -58,6 +58,17 @@ func (g *progress) move(at kgo.EpochOffset, byUser bool) {
 	g.rewound = true
 }
 
+// jump notes that reading goes on at to instead of at from by itself, after a
+// loss. Forward, what the latest poll took is still being worked on, and no
+// commit has to go back.
+func (g *progress) jump(from int64, to kgo.EpochOffset) {
+	held, holding, rewound := g.held, g.holding, g.rewound
+	g.move(to, false)
+	if to.Offset >= from {
+		g.held, g.holding, g.rewound = held, holding, rewound
+	}
+}
+
 // take notes that a poll takes records while the position is at next.
 func (g *progress) take(next kgo.EpochOffset) {
 	if !g.holding {

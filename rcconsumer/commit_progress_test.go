@@ -144,3 +144,22 @@ func TestProgressStaysSmallWhenNobodyCommits(t *testing.T) {
 	require.EqualValues(t, 99_998, g.past(offset(99_997), offset(100_000)).Offset, "the newest are known exactly")
 	require.LessOrEqual(t, g.past(offset(1), offset(100_000)).Offset, int64(2), "of old ones a commit passes too little rather than too much")
 }
+
+func TestAJumpForwardLeavesWhatIsBeingWorkedOn(t *testing.T) {
+	g := began(0)
+	g.take(offset(0))
+	g.handOut(0, 9, 1, -1)
+	g.jump(10, offset(20))
+	require.True(t, g.holding)
+	g.commit(offset(5), 0) // gathered before the jump
+	require.False(t, g.due(g.held), "nothing goes back")
+	g.polled()
+	require.True(t, g.due(offset(20)))
+
+	g.take(offset(20))
+	g.handOut(20, 29, 1, -1)
+	g.jump(30, offset(25))
+	require.False(t, g.holding, "what is gone cannot be worked on")
+	g.commit(offset(30), 1) // gathered before the jump
+	require.True(t, g.due(offset(25)))
+}

@@ -119,8 +119,8 @@ func (p *partition) settleLocked() (moved bool) {
 			break
 		}
 		if q.jump {
+			p.progress.jump(p.pos.Next, kgo.EpochOffset{Epoch: q.jumpEpoch, Offset: q.jumpTo})
 			p.pos.Next, p.pos.NextEpoch, p.pos.readTo = q.jumpTo, q.jumpEpoch, 0
-			p.progress.move(kgo.EpochOffset{Epoch: q.jumpEpoch, Offset: q.jumpTo}, false)
 		}
 		p.queue = p.queue[1:]
 		p.queued -= q.bytes
