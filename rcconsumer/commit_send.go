@@ -133,7 +133,7 @@ func (e *envelope) owns(topic string, id int32) bool {
 	case !asked: // added by the caller's own kgo.PreCommitFnContext
 		return true
 	case p == nil && cl.p == nil:
-		return !slices.Contains(e.s.c.cl.GetConsumeTopics(), topic)
+		return !slices.Contains(e.s.c.cl.GetConsumeTopics(), topic) && !e.s.c.group.guard.gaveUp(topic)
 	case p != cl.p:
 		return false
 	}

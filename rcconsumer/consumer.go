@@ -56,7 +56,7 @@ func New(opts ...kgo.Opt) (*Consumer, error) {
 		return nil, err
 	}
 	c := newConsumer(cfg)
-	cl, err := kgo.NewClient(append(append(defaults(), cfg.theirs...), c.neutral()...)...)
+	cl, err := kgo.NewClient(append(append(defaults(), cfg.innerOptions()...), c.neutral()...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +92,9 @@ func (c *Consumer) start(cl *kgo.Client) {
 	c.spawn(c.resets.run)
 	if c.group != nil {
 		c.spawn(c.group.commits.run)
+		if c.group.guard.limit > 0 {
+			c.spawn(c.group.guard.run)
+		}
 		close(c.group.ready)
 	}
 }

@@ -69,6 +69,7 @@ type ours struct {
 	slog              *slog.Logger
 	anomalyPolicy     AnomalyPolicy
 	commitRecordsOnly bool
+	maxPollInterval   time.Duration // 0: not limited
 	callbacks
 }
 

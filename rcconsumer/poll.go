@@ -76,6 +76,7 @@ func (c *Consumer) PollFetches(ctx context.Context) kgo.Fetches { return c.PollR
 func (c *Consumer) PollRecords(ctx context.Context, maxRecords int) kgo.Fetches {
 	c.report.pollStart(ctx)
 	c.polled()
+	defer c.pollEnds()
 	if ctx != nil && ctx.Err() != nil {
 		return kgo.NewErrFetch(ctx.Err())
 	}
@@ -109,6 +110,7 @@ func (c *Consumer) polled() {
 	if c.group == nil {
 		return
 	}
+	c.group.guard.begins()
 	c.out.mu.Lock()
 	taken := c.out.taken
 	c.out.taken = nil
@@ -120,10 +122,20 @@ func (c *Consumer) polled() {
 	}
 }
 
-// groupErrors are what kgo has to tell of the group.
+// pollEnds notes that a poll returns.
+func (c *Consumer) pollEnds() {
+	if c.group != nil {
+		c.group.guard.ends()
+	}
+}
+
+// groupErrors are what there is to tell of the group.
 func (c *Consumer) groupErrors() kgo.Fetches {
 	if c.group == nil {
 		return nil
+	}
+	if late := c.group.guard.tooLate(); late != nil {
+		return kgo.NewErrFetch(late)
 	}
 	return c.group.gate.drain()
 }
