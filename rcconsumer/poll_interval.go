@@ -75,7 +75,7 @@ func (s *stuckGuard) begins() {
 	}
 	s.mu.Lock()
 	s.polls++
-	s.back = s.given != nil && !s.late.Left
+	s.back = s.given != nil && !s.leaves()
 	s.mu.Unlock()
 	s.comeBack()
 }
@@ -170,19 +170,20 @@ func (s *stuckGuard) takeBack(since time.Time, ps []*partition) {
 		s.given[t] = true
 	}
 	s.taken, s.back = ps, false
-	s.late = &PollIntervalError{Interval: s.limit, Since: since, Left: c.cfg.regex}
+	s.late = &PollIntervalError{Interval: s.limit, Since: since, Left: s.leaves()}
 	s.mu.Unlock()
 	c.report.log(kgo.LogLevelError, "nobody polls; the group's partitions go to other members",
 		"group", c.cfg.group, "last_poll", since, "allowed", s.limit)
 	for _, p := range ps {
 		p.leave(true)
 	}
-	s.g.gate.allow()
 	c.last.Go(func() {
-		if c.cfg.regex {
-			_ = c.cl.LeaveGroupContext(c.cl.Context()) // kgo logs why
-		} else {
+		if !s.leaves() {
 			c.cl.PurgeTopicsFromConsuming(topics...)
+		}
+		s.g.gate.allow() // not before: a rebalance that waits would assign partitions once more
+		if s.leaves() {
+			_ = c.cl.LeaveGroupContext(c.cl.Context()) // kgo logs why
 		}
 	})
 }
@@ -202,6 +203,10 @@ func (s *stuckGuard) comeBack() {
 	}
 	s.given, s.taken, s.back = nil, nil, false
 }
+
+// leaves reports whether a member that gives its partitions up leaves the group:
+// of a pattern kgo takes no topic back for long.
+func (s *stuckGuard) leaves() bool { return s.g.c.cfg.regex }
 
 func (p *partition) isRead() bool {
 	p.mu.Lock()
