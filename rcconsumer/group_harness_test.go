@@ -38,6 +38,23 @@ func inGroups(t *testing.T, partitions int32, test func(*testing.T, *world, []kg
 	}
 }
 
+// inCommittingGroups is inGroups for members that commit at any time. During a
+// cooperative join kgo makes commits wait on a mutex, which stops the clock of a
+// bubble: there real time has to pass.
+func inCommittingGroups(t *testing.T, partitions int32, test func(*testing.T, *world, []kgo.Opt)) {
+	t.Helper()
+	inGroups(t, partitions, test, "range", "round-robin", "sticky", "KIP-848")
+	t.Run("cooperative", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, 1, partitions, func() {})
+		w.hurry = 10
+		test(t, w, append(balancings["cooperative"], kgo.HeartbeatInterval(100*time.Millisecond), kgo.AutoCommitInterval(500*time.Millisecond)))
+	})
+}
+
+// pause lets time pass: less of it where it is real.
+func (w *world) pause(d time.Duration) { time.Sleep(d / max(1, w.hurry)) }
+
 // reading is one record as a member read it.
 type reading struct {
 	key    string // topic and partition
@@ -48,6 +65,7 @@ type reading struct {
 // member is a consumer in a group with a goroutine that polls.
 type member struct {
 	*rcconsumer.Consumer
+	name   string
 	t      *testing.T
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -60,8 +78,13 @@ type member struct {
 // joins makes a member that polls, and calls work for each poll with records.
 func (w *world) joins(work func(*member, kgo.Fetches), opts ...kgo.Opt) *member {
 	w.t.Helper()
+	return w.joinsAs("", work, opts...)
+}
+
+func (w *world) joinsAs(name string, work func(*member, kgo.Fetches), opts ...kgo.Opt) *member {
+	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
-	m := &member{Consumer: w.consumer(inGroup(opts...)...), t: w.t, cancel: cancel, done: make(chan struct{})}
+	m := &member{name: name, Consumer: w.consumer(inGroup(opts...)...), t: w.t, cancel: cancel, done: make(chan struct{})}
 	go m.run(ctx, work)
 	w.t.Cleanup(m.stops)
 	return m
