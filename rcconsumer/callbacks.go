@@ -139,5 +139,8 @@ func (c *config) checkCallbacks() error {
 	if c.committed != nil {
 		return errors.New("invalid autocommit options specified when a group was not specified")
 	}
+	if c.maxPollInterval > 0 {
+		return errors.New("invalid option MaxPollInterval specified when a group was not specified")
+	}
 	return nil
 }

@@ -178,7 +178,7 @@ func (e *envelope) judge(topic string, id int32) verdict {
 		return p.judgeLocked(cl, e.auto)
 	case e.s.c.cl.Context().Err() != nil:
 		return sent // it is not, and kgo says why: the client is closed
-	case p == nil && cl.p == nil && !slices.Contains(e.s.c.cl.GetConsumeTopics(), topic):
+	case p == nil && cl.p == nil && !slices.Contains(e.s.c.cl.GetConsumeTopics(), topic) && !e.s.c.group.guard.gaveUp(topic):
 		return sent
 	default:
 		return refused

@@ -19,7 +19,7 @@ type Consumer struct {
 	wg     sync.WaitGroup
 	aside  sync.WaitGroup // of short goroutines that call hooks
 	last   sync.WaitGroup // of goroutines that end with the client underneath
-	close  sync.Once
+	ended  chan struct{}  // closed when Close is done
 
 	group  *group // nil without one
 	report *reporter
@@ -65,7 +65,7 @@ func New(opts ...kgo.Opt) (*Consumer, error) {
 		return nil, err
 	}
 	c := newConsumer(cfg)
-	cl, err := kgo.NewClient(append(append(defaults(), cfg.theirs...), c.neutral()...)...)
+	cl, err := kgo.NewClient(append(append(defaults(), cfg.innerOptions()...), c.neutral()...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +78,7 @@ func newConsumer(cfg config) *Consumer {
 		cfg:     cfg,
 		parts:   make(map[string]map[int32]*partition),
 		brokers: make(map[int32]*broker),
+		ended:   make(chan struct{}),
 	}
 	c.limits.set(cfg.maxBytes, cfg.maxPartBytes)
 	c.sub = newSubscription(&c.cfg)
@@ -103,6 +104,9 @@ func (c *Consumer) start(cl *kgo.Client) {
 	c.spawn(c.ends.run)
 	if c.group != nil {
 		c.spawn(c.group.commits.run)
+		if c.group.guard.limit > 0 {
+			c.spawn(c.group.guard.run)
+		}
 		close(c.group.ready)
 	}
 }
@@ -139,25 +143,29 @@ func (c *Consumer) Ping(ctx context.Context) error { return c.cl.Ping(ctx) }
 // client underneath. Polls return kgo.ErrClientClosed from then on. It may be
 // called more than once.
 func (c *Consumer) Close() {
-	c.close.Do(func() {
-		c.mu.Lock()
-		c.closed = true
-		c.mu.Unlock()
-		if c.group != nil {
-			c.group.close()
-		}
-		c.cancel()
-		c.wg.Wait()
-		for _, p := range c.allPartitions() {
-			p.mu.Lock()
-			p.dropLocked()
-			p.restLocked()
-			p.mu.Unlock()
-		}
-		c.aside.Wait()
-		c.cl.Close()
-		c.last.Wait()
-	})
+	c.mu.Lock()
+	again := c.closed
+	c.closed = true
+	c.mu.Unlock()
+	if again {
+		<-c.ended
+		return
+	}
+	defer close(c.ended)
+	if c.group != nil {
+		c.group.close()
+	}
+	c.cancel()
+	c.wg.Wait()
+	for _, p := range c.allPartitions() {
+		p.mu.Lock()
+		p.dropLocked()
+		p.restLocked()
+		p.mu.Unlock()
+	}
+	c.aside.Wait()
+	c.cl.Close()
+	c.last.Wait()
 }
 
 // CloseAllowingRebalance is AllowRebalance and Close.

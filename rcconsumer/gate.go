@@ -42,14 +42,19 @@ func (g *gate) enter() {
 	g.c.cl.PollFetches(ended)
 }
 
+// pass begins a passage, which leave ends.
 func (g *gate) pass() {
+	if !g.c.cfg.blockOnPoll {
+		return
+	}
 	g.mu.Lock()
 	g.passing++
 	g.mu.Unlock()
 }
 
 // leave ends a passage. keep is for a poll that returns records: rebalances wait
-// for AllowRebalance. An error alone holds nothing up.
+// for AllowRebalance. An error alone holds nothing up. The last one to leave
+// lets go of the gate for all: kgo cannot let go for one of several.
 func (g *gate) leave(keep bool) {
 	if !g.c.cfg.blockOnPoll {
 		return
@@ -84,12 +89,6 @@ func (g *gate) drain() kgo.Fetches {
 	g.pass()
 	var none context.Context
 	fetches := g.c.cl.PollFetches(none)
-	g.mu.Lock()
-	g.passing--
-	free := len(fetches) > 0 && g.passing == 0 && !g.held
-	g.mu.Unlock()
-	if free {
-		g.c.cl.AllowRebalance()
-	}
+	g.leave(false) // kgo's own poll keeps the gate for an error
 	return fetches
 }

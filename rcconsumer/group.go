@@ -18,6 +18,7 @@ import (
 type group struct {
 	c       *Consumer
 	gate    gate
+	guard   stuckGuard
 	commits commits
 	renewals
 	ready chan struct{} // closed when callbacks may use the consumer
@@ -33,6 +34,7 @@ func newGroup(c *Consumer) *group {
 	}
 	g := &group{c: c, ready: make(chan struct{})}
 	g.gate.c, g.commits.c = c, c
+	g.guard.g, g.guard.limit = g, c.cfg.maxPollInterval
 	return g
 }
 
@@ -128,6 +130,7 @@ func (g *group) leftOut() {
 // begin begins to read one partition.
 func (g *group) begin(topic string, id int32, start offsetSpec, committed kgo.EpochOffset) {
 	c := g.c
+	g.guard.starts()
 	p := g.await(topic, id)
 	if !p.started(start, committed) { // it is read already
 		c.release(p)
@@ -186,9 +189,13 @@ func (p *partition) started(start offsetSpec, committed kgo.EpochOffset) bool {
 }
 
 // revoked ends the reading of partitions that the group takes back.
-func (g *group) revoked(ctx context.Context, _ *kgo.Client, gone map[string][]int32) {
+func (g *group) revoked(ctx context.Context, cl *kgo.Client, gone map[string][]int32) {
 	<-g.ready
-	g.end(gone, false, func() {
+	if len(gone) > 0 && g.guard.stuck() {
+		g.lost(ctx, cl, gone)
+		return
+	}
+	g.end(g.partitionsOf(gone), false, func() {
 		if fn := g.c.cfg.revoked; fn != nil {
 			fn(ctx, g.c, gone)
 		} else if g.c.cfg.commitMode != commitManual {
@@ -198,37 +205,44 @@ func (g *group) revoked(ctx context.Context, _ *kgo.Client, gone map[string][]in
 	})
 }
 
-// lost ends the reading of partitions that are another's already.
+// lost ends the reading of all partitions: they are others' already. kgo may not
+// name some that the group was taking back just then.
 func (g *group) lost(ctx context.Context, _ *kgo.Client, gone map[string][]int32) {
 	<-g.ready
-	g.end(gone, true, func() {
+	g.end(g.c.allPartitions(), true, func() {
 		if fn := g.c.cfg.lost; fn != nil {
 			fn(ctx, g.c, gone)
 		}
 	})
 }
 
-// end drops what is buffered, calls last with positions as they are then, and
-// forgets the partitions.
-func (g *group) end(gone map[string][]int32, lost bool, last func()) {
-	var ended []*partition
-	for topic, ids := range gone {
+func (g *group) partitionsOf(ids map[string][]int32) (ps []*partition) {
+	for topic, ids := range ids {
 		for _, id := range ids {
 			if p := g.c.partition(topic, id); p != nil {
-				p.leave(lost)
-				ended = append(ended, p)
+				ps = append(ps, p)
 			}
 		}
 	}
+	return ps
+}
+
+// end drops what is buffered, calls last with positions as they are then, and
+// forgets the partitions.
+func (g *group) end(gone []*partition, lost bool, last func()) {
+	for _, p := range gone {
+		p.leave(lost)
+	}
 	last()
 	for _, p := range g.c.allPartitions() {
-		if p.leaves() && !slices.Contains(ended, p) { // purged
-			ended = append(ended, p)
+		if p.purged() && !slices.Contains(gone, p) {
+			gone = append(gone, p)
 		}
 	}
-	for _, p := range ended {
+	for _, p := range gone {
 		g.c.release(p)
 	}
+	g.guard.comeBack()
 }
 
 // leave ends that anything of the partition is handed out. Its offsets can be
@@ -242,10 +256,12 @@ func (p *partition) leave(lost bool) {
 	p.lost = lost
 }
 
-func (p *partition) leaves() bool {
+// purged reports whether the caller purged the partition's topic, and no
+// rebalance has followed yet.
+func (p *partition) purged() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.leaving
+	return p.leaving && !p.lost
 }
 
 // close leaves the group, with the consumer still running: the last revoke may
@@ -272,13 +288,36 @@ func (c *Consumer) ForceRebalance() { c.cl.ForceRebalance() }
 
 // LeaveGroup leaves the group and waits for it, errors are dropped; see
 // [Consumer.LeaveGroupContext].
-func (c *Consumer) LeaveGroup() { c.cl.LeaveGroup() }
+func (c *Consumer) LeaveGroup() { _ = c.LeaveGroupContext(c.cl.Context()) }
 
 // LeaveGroupContext leaves the group: the last revoke is called, with its
 // commits, and nothing more is handed out. Polls go on waiting. It does nothing
 // without a group. A nil context does not wait. Do not call it with another
 // context from a callback of the group, which it would wait for.
-func (c *Consumer) LeaveGroupContext(ctx context.Context) error { return c.cl.LeaveGroupContext(ctx) }
+func (c *Consumer) LeaveGroupContext(ctx context.Context) error {
+	err := c.cl.LeaveGroupContext(ctx)
+	if c.group != nil {
+		c.group.afterLeaving()
+	}
+	return err
+}
+
+// afterLeaving ends the reading of what kgo has named to no callback: a
+// partition that the group was taking back when this member left. It does not
+// wait for that.
+func (g *group) afterLeaving() {
+	g.c.mu.Lock()
+	defer g.c.mu.Unlock()
+	if g.c.closed { // Close does the same
+		return
+	}
+	g.c.last.Go(func() {
+		_ = g.c.cl.LeaveGroupContext(g.c.cl.Context()) // returns when the member has left
+		for _, p := range g.c.allPartitions() {
+			g.c.release(p)
+		}
+	})
+}
 
 // AllowRebalance lets a rebalance that waited for the records of earlier polls
 // go on, under kgo.BlockRebalanceOnPoll; it does nothing otherwise. It speaks

@@ -73,6 +73,7 @@ type ours struct {
 	anomalyPolicy     AnomalyPolicy
 	commitRecordsOnly bool
 	stableInterval    time.Duration
+	maxPollInterval   time.Duration // 0: not limited
 	callbacks
 }
 

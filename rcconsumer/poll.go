@@ -74,6 +74,8 @@ func (c *Consumer) PollFetches(ctx context.Context) kgo.Fetches { return c.PollR
 // that returns no record of that partition.
 func (c *Consumer) PollRecords(ctx context.Context, maxRecords int) kgo.Fetches {
 	c.report.pollStart(ctx)
+	c.pollBegins()
+	defer c.pollEnds()
 	c.polled()
 	if ctx != nil && ctx.Err() != nil {
 		return kgo.NewErrFetch(ctx.Err())

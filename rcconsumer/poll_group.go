@@ -23,10 +23,26 @@ func (c *Consumer) polled() {
 	}
 }
 
-// groupErrors are what kgo has to tell of the group.
+// pollBegins and pollEnds tell [MaxPollInterval] that the caller is alive.
+func (c *Consumer) pollBegins() {
+	if c.group != nil {
+		c.group.guard.begins()
+	}
+}
+
+func (c *Consumer) pollEnds() {
+	if c.group != nil {
+		c.group.guard.ends()
+	}
+}
+
+// groupErrors are what there is to tell of the group.
 func (c *Consumer) groupErrors() kgo.Fetches {
 	if c.group == nil {
 		return nil
+	}
+	if late := c.group.guard.tooLate(); late != nil {
+		return kgo.NewErrFetch(late)
 	}
 	return c.group.gate.drain()
 }

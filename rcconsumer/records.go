@@ -62,6 +62,8 @@ type iteration struct {
 
 // next is one step: a record, an error, or neither at the end.
 func (it *iteration) next() (*kgo.Record, error) {
+	it.c.pollBegins()
+	defer it.c.pollEnds()
 	if it.ctx != nil && it.ctx.Err() != nil {
 		it.over = true
 		return nil, it.ctx.Err()

@@ -27,6 +27,7 @@ type world struct {
 	began time.Time
 	id    [16]byte
 	over  chan struct{} // closed when the test is over
+	hurry time.Duration // how much faster than a bubble's the clock has to be
 
 	mu       sync.Mutex
 	forged   map[int32]*forged
@@ -67,42 +68,48 @@ func inWorld(t *testing.T, brokers int, partitions int32, test func(*testing.T, 
 func makeWorld(t *testing.T, brokers int, partitions int32, test func(*testing.T, *world), opts ...kfake.Opt) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{
-			t: t, began: time.Now(),
-			forged: make(map[int32]*forged), broken: make(map[int32]bool), mute: make(map[int32]bool), throttle: make(map[int32]int32),
-			changed: make(chan struct{}), over: make(chan struct{}),
-		}
-		ports := make([]int, brokers)
-		for i := range ports {
-			ports[i] = 9092 + i
-		}
-		all := []kfake.Opt{
-			kfake.NumBrokers(brokers), kfake.Ports(ports...), kfake.ListenFn(w.net.Listen),
-			kfake.SleepOutOfOrder(), // in order, kfake has a data race between two sleeps of one connection
-		}
-		if partitions > 0 {
-			all = append(all, kfake.SeedTopics(partitions, topic))
-		}
-		cluster, err := kfake.NewCluster(append(all, opts...)...)
-		require.NoError(t, err)
-		t.Cleanup(func() {
-			close(w.over) // kfake must not be closed while an answer of ours sleeps in it
-			synctest.Wait()
-			cluster.Close()
-		})
-		w.Cluster = cluster
-		for p := range partitions { // kfake deals leaders at random
-			require.NoError(t, cluster.MoveTopicPartition(topic, p, p%int32(brokers)))
-		}
-		if info := cluster.TopicInfo(topic); info != nil {
-			w.id = info.TopicID
-		}
-		cluster.ControlKey(int16(kmsg.Fetch), w.onFetch)
-		cluster.ControlKey(int16(kmsg.ListOffsets), w.onList)
-		cluster.ControlKey(int16(kmsg.Metadata), w.onMetadata)
-		cluster.ControlKey(int16(kmsg.OffsetForLeaderEpoch), w.onEpochs)
-		test(t, w)
+		test(t, newWorld(t, brokers, partitions, synctest.Wait, opts...))
 	})
+}
+
+// newWorld makes the cluster. settle waits until it is at rest.
+func newWorld(t *testing.T, brokers int, partitions int32, settle func(), opts ...kfake.Opt) *world {
+	t.Helper()
+	w := &world{
+		t: t, began: time.Now(),
+		forged: make(map[int32]*forged), broken: make(map[int32]bool), mute: make(map[int32]bool), throttle: make(map[int32]int32),
+		changed: make(chan struct{}), over: make(chan struct{}),
+	}
+	ports := make([]int, brokers)
+	for i := range ports {
+		ports[i] = 9092 + i
+	}
+	all := []kfake.Opt{
+		kfake.NumBrokers(brokers), kfake.Ports(ports...), kfake.ListenFn(w.net.Listen),
+		kfake.SleepOutOfOrder(), // in order, kfake has a data race between two sleeps of one connection
+	}
+	if partitions > 0 {
+		all = append(all, kfake.SeedTopics(partitions, topic))
+	}
+	cluster, err := kfake.NewCluster(append(all, opts...)...)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		close(w.over) // kfake must not be closed while an answer of ours sleeps in it
+		settle()
+		cluster.Close()
+	})
+	w.Cluster = cluster
+	for p := range partitions { // kfake deals leaders at random
+		require.NoError(t, cluster.MoveTopicPartition(topic, p, p%int32(brokers)))
+	}
+	if info := cluster.TopicInfo(topic); info != nil {
+		w.id = info.TopicID
+	}
+	cluster.ControlKey(int16(kmsg.Fetch), w.onFetch)
+	cluster.ControlKey(int16(kmsg.ListOffsets), w.onList)
+	cluster.ControlKey(int16(kmsg.Metadata), w.onMetadata)
+	cluster.ControlKey(int16(kmsg.OffsetForLeaderEpoch), w.onEpochs)
+	return w
 }
 
 // forge puts a log into a partition: both of its ends are the log's end.
