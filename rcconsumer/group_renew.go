@@ -70,7 +70,7 @@ func (g *group) renew(topic string, old [16]byte) {
 	c.releaseTopic(topic)
 	c.last.Go(func() {
 		c.cl.PurgeTopicsFromConsuming(topic)
-		if g.wanted(topic) {
+		if g.wanted(topic) && !g.guard.gaveUp(topic) {
 			c.cl.AddConsumeTopics(topic) // does nothing for a pattern, which finds the topic again
 		}
 	})

@@ -148,7 +148,7 @@ func TestTopicThatMatchesLaterIsReadByTheGroup(t *testing.T) {
 		require.NoError(t, w.CreateTopic("t-later", 2, nil))
 		require.NoError(t, w.CreateTopic("t-no", 1, nil))
 		w.produce("t-no", 0, "never")
-		w.produce("t-later", 0, "2")
+		w.begin("t-later", 0, "2")(true)
 		w.produce("t-later", 1, "3")
 		got(t, numbers(1, 3), a, b)
 		shared(t, 3, a.Consumer, b.Consumer)
