@@ -123,7 +123,7 @@ func TestAnswersToCommitsAreThoseOfKgo(t *testing.T) {
 			d.tick()
 			d.state("nothing is sent")
 			close(hold)
-			time.Sleep(beat)
+			time.Sleep(beat / 2)
 			d.state("nothing but that commit")
 			d.tick()
 			d.state("auto-commit goes on")

@@ -24,6 +24,8 @@ type progress struct {
 	moves   int  // how often reading was moved
 	moved   bool // by SetOffsets, so that the place itself is worth a commit
 	rewound bool // moved since the last commit: the next one may go back
+
+	confirmed bool // since the move the caller committed what the group holds already
 }
 
 // run is a range of offsets handed out without anything invisible between two
@@ -55,7 +57,7 @@ func (g *progress) move(at kgo.EpochOffset, byUser bool) {
 	g.mark, g.marked = at, byUser
 	g.moves++
 	g.moved = byUser
-	g.rewound = true
+	g.rewound, g.confirmed = true, false
 }
 
 // jump notes that reading goes on at to instead of at from by itself, after a
@@ -148,16 +150,14 @@ func (g *progress) past(at, next kgo.EpochOffset) kgo.EpochOffset {
 // covered reports whether the group's commit covers everything handed out. A
 // commit from before a move says nothing of what was handed out after it.
 func (g *progress) covered() bool {
-	unsaid := g.rewound && g.handed.Offset != g.start
+	unsaid := g.rewound && !g.confirmed && g.handed.Offset != g.start
 	return g.committed.Offset >= 0 && g.committed.Offset >= g.handed.Offset && !unsaid
 }
 
 // confirm notes that the caller commits an offset; if the group holds it already
 // there is nothing to send.
 func (g *progress) confirm(at kgo.EpochOffset) {
-	if at.Offset == g.committed.Offset {
-		g.rewound = false
-	}
+	g.confirmed = g.confirmed || at.Offset == g.committed.Offset
 }
 
 // due reports whether committing to would tell the group something new. Only

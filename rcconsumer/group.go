@@ -171,7 +171,7 @@ func (p *partition) started(start offsetSpec, committed kgo.EpochOffset) bool {
 	}
 	p.phase = awaiting
 	p.pos.Committed = committed.Offset
-	if at, ok := start.exact(); p.sought != nil || ok && start.relative == 0 && at == committed.Offset {
+	if at, ok := start.exact(); p.sought != nil || ok && at == committed.Offset {
 		// Elsewhere, by the user's kgo.AdjustFetchOffsetsFn, the group's
 		// commit is not what reading goes on from, and the next commit may
 		// go back behind it.
