@@ -50,7 +50,7 @@ func (p *partition) divergedLocked() {
 }
 
 // errDiverging is retried.
-var errDiverging = errors.New("the broker answered with a diverging epoch that the fetch offset is not beyond")
+var errDiverging = errors.New("the broker answered with a diverging epoch that says nothing of the leader's log")
 
 // divergingLocked handles a diverging epoch in an answer to a Fetch. Only
 // replicas ask for one, but a broker that sends it says that its log is another.
@@ -60,6 +60,9 @@ func (p *partition) divergingLocked(a *answer, n *notices) bool {
 	switch {
 	case d.Epoch < 0 && d.EndOffset < 0:
 		return false
+	case a.broker == p.follow.replica:
+		p.leaveLocked(errDiverging, n) // the leader decides, it is asked before anything more is fetched
+		p.doubtLocked()
 	case d.Epoch >= 0 && d.EndOffset >= 0 && d.EndOffset < p.fetchOffset:
 		p.truncatedLocked(d.Epoch, d.EndOffset, n)
 	default:

@@ -368,6 +368,36 @@ func TestReportedEndsGoBackAfterATruncation(t *testing.T) {
 	})
 }
 
+// A follower's log may be another than its leader's for a moment.
+func TestDivergingEpochOfAFollowerIsALossOnlyIfTheLeaderSaysSo(t *testing.T) {
+	for name, end := range map[string]int64{"says no": 10, "says so": 3} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 3, 1, func(t *testing.T, w *world) {
+				f := preferring(w, follower, written(0, 0, 4), func(a ask) *kmsg.FetchResponseTopicPartition {
+					if a.offset < 5 {
+						return nil
+					}
+					sp := nothing(5, 5)
+					sp.DivergingEpoch.Epoch, sp.DivergingEpoch.EndOffset = 0, 2
+					return sp
+				})
+				w.ends(epochEnds{0: endOf(0, end)})
+				c := w.consumer(startAt(0), kgo.Rack(rack))
+				require.Equal(t, span(0, 4), readOffsets(t, c, 5))
+				if end == 3 {
+					var lost *kgo.ErrDataLoss
+					require.ErrorAs(t, failed(t, c).Err, &lost)
+					require.EqualValues(t, 3, lost.ResetTo)
+					return
+				}
+				w.grow(f, written(0, 5, 9)...)
+				require.Equal(t, span(5, 9), readOffsets(t, c, 5))
+				require.Len(t, w.epochAsks(), 1)
+			})
+		})
+	}
+}
+
 // Only replicas ask for a diverging epoch; a broker that sends one all the same
 // has another log.
 func TestDivergingEpochInAFetchAnswerIsATruncation(t *testing.T) {
