@@ -14,9 +14,9 @@ import (
 )
 
 // refuseFetch makes the cluster answer OffsetFetches of partitions of [topic]
-// with an error, count times or, with -1, until the returned function is called.
-func (w *world) refuseFetch(err *kerr.Error, count int, partitions ...int32) (end func()) {
-	return w.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Topic: topic, Partitions: partitions, Err: err, Count: count}).Remove
+// with an error, count times or, with -1, for ever.
+func (w *world) refuseFetch(err *kerr.Error, count int, partitions ...int32) {
+	w.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Topic: topic, Partitions: partitions, Err: err, Count: count})
 }
 
 // slowFetch makes every OffsetFetch take some time.
