@@ -128,6 +128,7 @@ func (m *metadata) forgetTold(named []string, all bool) {
 // be read has a leader.
 func (m *metadata) apply(resp *kmsg.MetadataResponse, all bool) (complete bool) {
 	complete = true
+	m.c.learnBrokers(resp.Brokers) // first: a leader may name one of them in its first answer
 	seen := make(map[string]bool, len(resp.Topics))
 	for i := range resp.Topics {
 		t := &resp.Topics[i]
@@ -149,7 +150,7 @@ func (m *metadata) apply(resp *kmsg.MetadataResponse, all bool) (complete bool) 
 	if all {
 		m.forgetMissing(seen)
 	}
-	m.c.adoptBrokers(resp.Brokers)
+	m.c.endIdleLoops()
 	return complete
 }
 

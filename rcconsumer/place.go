@@ -50,11 +50,9 @@ func (c *Consumer) startBrokerLocked(id int32) *broker {
 	return b
 }
 
-// adoptBrokers takes over which brokers the cluster has. Partitions that are
-// read from a follower that is gone go back to their leaders. The loop of a
-// broker that is gone ends if no partition needs it; one that comes back gets
-// a new loop.
-func (c *Consumer) adoptBrokers(brokers []kmsg.MetadataResponseBroker) {
+// learnBrokers takes over which brokers the cluster has. Partitions that are
+// read from a follower that is gone go back to their leaders.
+func (c *Consumer) learnBrokers(brokers []kmsg.MetadataResponseBroker) {
 	if len(brokers) == 0 {
 		return // a broker that has just started knows nobody
 	}
@@ -68,10 +66,15 @@ func (c *Consumer) adoptBrokers(brokers []kmsg.MetadataResponseBroker) {
 	for _, p := range c.allPartitions() {
 		c.leaveUnknown(p, known)
 	}
+}
+
+// endIdleLoops ends the loops of brokers that are gone and that no partition
+// needs; one that comes back gets a new loop.
+func (c *Consumer) endIdleLoops() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id, b := range c.brokers {
-		if !known[id] && !b.serves() {
+		if len(c.known) > 0 && !c.known[id] && !b.serves() {
 			delete(c.brokers, id)
 			b.stop() // a Fetch in flight is for partitions that have moved on
 		}
