@@ -34,7 +34,7 @@ func (c *Consumer) AddConsumeTopics(topics ...string) {
 // does not exist yet is waited for. One that is read already goes on where it
 // is; to start it anew remove it first, or call SetOffsets. If its topic is
 // read whole, no partitions of it are taken up any more besides those already
-// read. On a consumer of patterns and after Close it does nothing. All as in
+// read. On a consumer of patterns, in a group and after Close it does nothing. All as in
 // kgo.
 func (c *Consumer) AddConsumePartitions(partitions map[string]map[int32]kgo.Offset) {
 	if c.cfg.regex || c.group != nil {
@@ -56,7 +56,8 @@ func (c *Consumer) AddConsumePartitions(partitions map[string]map[int32]kgo.Offs
 // buffered is dropped. A pause of them stays. Of a topic read whole no more
 // partitions are taken up after that, whatever partition was removed; the
 // others are read on. The topic itself stays known ([Consumer.GetConsumeTopics])
-// until it is purged. On a consumer of patterns it does nothing. All as in kgo.
+// until it is purged. On a consumer of patterns and in a group it does nothing.
+// All as in kgo.
 func (c *Consumer) RemoveConsumePartitions(partitions map[string][]int32) {
 	if c.cfg.regex || c.group != nil {
 		return
@@ -79,7 +80,8 @@ func (c *Consumer) RemoveConsumePartitions(partitions map[string][]int32) {
 // what is buffered see [Consumer.RemoveConsumePartitions]. Added again a topic
 // begins at kgo.ConsumeStartOffset. On a consumer of patterns a topic that
 // still exists and matches is found again with the next metadata, and begins
-// anew. All as in kgo.
+// anew. A member of a group gives the topics back to the group; what was handed
+// out can be committed until the rebalance that follows. All as in kgo.
 func (c *Consumer) PurgeTopicsFromConsuming(topics ...string) {
 	c.purge(topics)
 	if c.group != nil {

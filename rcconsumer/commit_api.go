@@ -155,8 +155,8 @@ func (c *Consumer) MarkCommitRecords(rs ...*kgo.Record) {
 // MarkCommitOffsets marks offsets for the next commit, as
 // [Consumer.MarkCommitRecords] does for records. An offset is the next one to
 // read; it may lie ahead of what was handed out. As in kgo a partition of which
-// nothing was handed out cannot be marked unless the group had a commit for it
-// or SetOffsets moved it.
+// nothing was read cannot be marked unless the group had a commit for it or
+// SetOffsets moved it.
 func (c *Consumer) MarkCommitOffsets(offsets map[string]map[int32]kgo.EpochOffset) {
 	if !c.marking() {
 		return

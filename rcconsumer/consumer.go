@@ -44,8 +44,9 @@ type Consumer struct {
 }
 
 // New returns a consumer for the partitions of kgo.ConsumePartitions and the
-// topics of kgo.ConsumeTopics. It takes kgo's options and those of this package
-// in one list, and starts to fetch at once. Topics are read from their log
+// topics of kgo.ConsumeTopics, or for a member of kgo.ConsumerGroup. It takes
+// kgo's options and those of this package in one list, and starts to fetch at
+// once. Topics are read from their log
 // start unless kgo.ConsumeStartOffset or kgo.ConsumeResetOffset says otherwise,
 // as with kgo. Without partitions or topics there is nothing to read until
 // [Consumer.AddConsumeTopics] or [Consumer.AddConsumePartitions] names some:
@@ -133,15 +134,22 @@ func (c *Consumer) spawnOpen(fn func(context.Context)) bool {
 }
 
 // Kgo returns the client underneath, for producing and admin requests. Do not
-// poll it: it consumes nothing.
+// poll it, mark or commit through it: it consumes nothing, and knows nothing of
+// what was handed out here.
 func (c *Consumer) Kgo() *kgo.Client { return c.cl }
 
 // Ping reports whether any broker can be reached, as kgo.Client.Ping does.
 func (c *Consumer) Ping(ctx context.Context) error { return c.cl.Ping(ctx) }
 
-// Close ends all fetching, waits for the consumer's goroutines and closes the
-// client underneath. Polls return kgo.ErrClientClosed from then on. It may be
-// called more than once.
+// Close leaves the group, if there is one, with a last call of
+// [OnPartitionsRevoked] or its commit; then it ends all fetching, waits for the
+// consumer's goroutines and closes the client underneath. Polls return
+// kgo.ErrClientClosed from then on. It may be called more than once, but not
+// from a callback of the group, which it would wait for.
+//
+// Under kgo.BlockRebalanceOnPoll it waits for AllowRebalance, as kgo does, but
+// not for longer than kgo.RebalanceTimeout; see
+// [Consumer.CloseAllowingRebalance].
 func (c *Consumer) Close() {
 	c.mu.Lock()
 	again := c.closed

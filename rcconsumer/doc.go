@@ -33,6 +33,19 @@
 // where its log ends for them and a *kgo.ErrDataLoss is handed out; buffered
 // ones are dropped and fetched anew.
 //
+// # Groups
+//
+// With kgo.ConsumerGroup the consumer is a member of a group, classic or KIP-848,
+// and the methods that commit and mark are those of kgo.Client. What they commit
+// passes the markers and aborted data behind the last record, so that the
+// group's lag reaches zero ([CommitThroughMarkers]), but never a record that was
+// not handed out. A commit goes back only after SetOffsets, a reset, a
+// truncation, or where the caller names the offset. Offsets of partitions that
+// are another member's by the time of sending are not sent.
+//
+// Functions that a group calls get the Consumer ([OnPartitionsRevoked] and its
+// like); kgo's own options for them are refused.
+//
 // # Concurrency
 //
 // All methods may be called from several goroutines at once. Two polls at once
