@@ -34,8 +34,8 @@ func (c *Consumer) AddConsumeTopics(topics ...string) {
 // does not exist yet is waited for. One that is read already goes on where it
 // is; to start it anew remove it first, or call SetOffsets. If its topic is
 // read whole, no partitions of it are taken up any more besides those already
-// read. On a consumer of patterns, in a group and after Close it does nothing. All as in
-// kgo.
+// read. On a consumer of patterns, in a group and after Close it does nothing.
+// All as in kgo.
 func (c *Consumer) AddConsumePartitions(partitions map[string]map[int32]kgo.Offset) {
 	if c.cfg.regex || c.group != nil {
 		return
