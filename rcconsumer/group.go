@@ -18,6 +18,7 @@ import (
 type group struct {
 	c       *Consumer
 	gate    gate
+	taking  taking
 	guard   stuckGuard
 	commits commits
 	renewals
@@ -227,12 +228,13 @@ func (g *group) partitionsOf(ids map[string][]int32) (ps []*partition) {
 	return ps
 }
 
-// end drops what is buffered, calls last with positions as they are then, and
-// forgets the partitions.
+// end drops what is buffered, lets polls return what they have taken, calls last
+// with positions as they are then, and forgets the partitions.
 func (g *group) end(gone []*partition, lost bool, last func()) {
 	for _, p := range gone {
 		p.leave(lost)
 	}
+	g.taking.wait()
 	last()
 	for _, p := range g.c.allPartitions() {
 		if p.purged() && !slices.Contains(gone, p) {

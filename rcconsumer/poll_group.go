@@ -64,7 +64,9 @@ func (c *Consumer) takeAllowed(maxRecords int) kgo.Fetches {
 		return nil
 	}
 	c.group.gate.enter()
+	taking := c.group.taking.begin()
 	fetches := c.take(maxRecords)
+	c.group.taking.end(taking)
 	c.group.gate.leave(!fetches.Empty())
 	return fetches
 }

@@ -123,7 +123,9 @@ func (it *iteration) allowed() (*kgo.Record, error) {
 		return nil, nil
 	}
 	it.c.group.gate.enter()
+	taking := it.c.group.taking.begin()
 	r, err := it.find()
+	it.c.group.taking.end(taking)
 	it.c.group.gate.leave(r != nil)
 	return r, err
 }
