@@ -73,3 +73,34 @@ func TestPartitionsOfALeaderAreAskedForTogether(t *testing.T) {
 	due, _ = s.due(now.Add(8 * time.Second))
 	require.Len(t, due[1], 3)
 }
+
+// Within a session a broker leaves out partitions whose high watermark has not
+// changed. Whether the last stable offset has is not always told by that.
+func TestPartitionLeftOutOfASessionIsSampledIfItsStableOffsetMayHaveMoved(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		opts    []kgo.Opt
+		offset  int64
+		lso, hw int64
+		fresh   bool
+	}{
+		{"blocked at the last stable offset", nil, 50, 50, 70, true},
+		{"read to the end", []kgo.Opt{ReadUncommitted()}, 70, 70, 70, true},
+		{"read past an open transaction", []kgo.Opt{ReadUncommitted()}, 70, 50, 70, false},
+		{"ends not known", nil, 50, -1, -1, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, err := New(append(test.opts, kgo.SeedBrokers("127.0.0.1:1"))...)
+			require.NoError(t, err)
+			defer c.Close()
+			p := c.ensure("t", 0, offsetSpec{at: test.offset, epoch: -1})
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.endsLocked(0, 0, test.lso, test.hw)
+			long := time.Now().Add(-time.Hour)
+			p.pos.UpdatedAt = long
+			p.unchangedLocked(0, &notices{})
+			require.Equal(t, test.fresh, p.pos.UpdatedAt.After(long))
+		})
+	}
+}

@@ -147,9 +147,12 @@ func (b *broker) unchanged(pl *plan, total int) {
 // unchangedLocked is emptyLocked for an answer that leaves the partition out. A
 // broker leaves one out only if its high watermark is what it was, and the last
 // stable offset cannot have passed the fetch offset: the bytes in between would
-// be there.
+// be there. At read_uncommitted the fetch offset is far ahead of it and nothing
+// tells: then the sampler has to ask.
 func (p *partition) unchangedLocked(total int, n *notices) {
-	p.pos.UpdatedAt = time.Now()
+	if stable := p.pos.LastStableOffset; stable >= 0 && (stable == p.pos.HighWatermark || !p.pos.readUncommitted) {
+		p.pos.UpdatedAt = time.Now()
+	}
 	p.trouble.streak, p.trouble.unknown = 0, 0
 	end := p.pos.end()
 	switch {
