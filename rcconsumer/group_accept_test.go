@@ -182,3 +182,32 @@ func TestMemberThatCannotJoinSaysSo(t *testing.T) {
 		c.CloseAllowingRebalance()
 	})
 }
+
+// Source: Kafka's FetcherTest testCompletedFetchRemoval, in a group.
+func TestErrorsOfAMembersPartitionsLeaveTheOthersToRead(t *testing.T) {
+	inGroups(t, 4, func(t *testing.T, w *world, opts []kgo.Opt) {
+		w.commits(7, 0, 0, 0)
+		w.forge(0, batchtest.Data(0, 2)) // the commit is out of range
+		w.forge(1, batchtest.Data(0, 2))
+		w.forge(2, batchtest.Data(0, 1))
+		cut := batchtest.Log{batchtest.Data(0, 9).Cut(3)}.Partition(nil)
+		w.script(3, func(ask) *kmsg.FetchResponseTopicPartition { return cut })
+		c := w.consumer(inGroup(append(opts, kgo.ConsumeResetOffset(kgo.NoResetOffset()))...)...)
+		got, errs := map[int32][]int64{}, map[int32][]error{}
+		for len(got[1]) < 3 || len(got[2]) < 2 || len(errs[0]) < 1 || len(errs[3]) < 3 {
+			fs := poll(c, patience)
+			fs.EachRecord(func(r *kgo.Record) { got[r.Partition] = append(got[r.Partition], r.Offset) })
+			fs.EachError(func(_ string, p int32, err error) { errs[p] = append(errs[p], err) })
+		}
+		require.Equal(t, map[int32][]int64{1: span(0, 2), 2: span(0, 1)}, got)
+		var out *rcconsumer.OffsetOutOfRangeError
+		require.Len(t, errs[0], 1)
+		require.ErrorAs(t, errs[0][0], &out)
+		for _, err := range errs[3] {
+			var none *rcconsumer.NoProgressError
+			require.ErrorAs(t, err, &none)
+		}
+		require.NoError(t, c.CommitUncommittedOffsets(t.Context()))
+		require.Equal(t, []int64{7, 3, 2, 0}, []int64{w.committed(0), w.committed(1), w.committed(2), w.committed(3)})
+	}, "range", "KIP-848")
+}
