@@ -104,7 +104,11 @@ func (p *partition) acceptLocked(a *answer, n *notices) outcome {
 		return outcome{served: true}
 	}
 	before := p.pos.CaughtUp()
+	seen := p.pos.UpdatedAt
 	n.stable = p.endsLocked(a.wanted.epoch, a.part.LogStartOffset, a.part.LastStableOffset, a.part.HighWatermark)
+	if a.wanted.followed {
+		p.pos.UpdatedAt = seen // a follower may be cut off and behind; the sampler asks the leader
+	}
 	// Who reads up to an end must hear that it is reached already.
 	n.moved = n.moved || !before && p.pos.CaughtUp()
 	p.trouble.unknown = 0

@@ -192,7 +192,7 @@ func TestWithoutACommitAtCommittedIsAnErrorUntilASeek(t *testing.T) {
 	inWorld(t, 1, 1, func(t *testing.T, w *world) {
 		w.produce(topic, 0, values(3)...)
 		c := w.member(kgo.ConsumeStartOffset(kgo.NewOffset().AtCommitted()))
-		require.ErrorContains(t, failed(t, c).Err, "no committed offset")
+		require.ErrorContains(t, failed(t, c).Err, "no prior committed offset")
 		silent(t, c, 10*time.Second)
 		seek(c, 1)
 		require.Equal(t, []int64{1, 2}, readOffsets(t, c, 2))

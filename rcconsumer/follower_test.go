@@ -225,6 +225,8 @@ func cutOff(t *testing.T, w *world, opts ...kgo.Opt) {
 		f.behind = map[int32]int64{follower: 5}
 	})
 	w.grow(f, singles(5, 9)...)
+	silent(t, c, 5*time.Second)
+	require.EqualValues(t, 10, position(c).LastStableOffset, "the leader is asked for the ends meanwhile")
 	require.Equal(t, span(5, 9), offsets(poll(c, 122*time.Second)))
 }
 

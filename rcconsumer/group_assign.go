@@ -2,14 +2,10 @@ package rcconsumer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
-
-// errNoCommit is handed out where kgo.NewOffset().AtCommitted() finds nothing.
-var errNoCommit = errors.New("the group has no committed offset, and the start offset allows no other place")
 
 // assigned makes the new partitions known, so that the user can seek in them.
 // Reading begins with offsetsFetched.
@@ -48,6 +44,9 @@ func (g *group) offsetsFetched(ctx context.Context, offsets map[string]map[int32
 		offsets = adjusted
 	}
 	for topic, ps := range offsets {
+		if !g.c.cfg.regex && !g.wanted(topic) { // purged since; a pattern finds it again
+			continue
+		}
 		for id, o := range ps {
 			at, ok := committed[key{topic: topic, partition: id}]
 			if !ok {
@@ -84,7 +83,7 @@ func (g *group) begin(topic string, id int32, start offsetSpec, committed kgo.Ep
 	}
 	c.place(p)
 	if start.at == atCommitted && p.rests() {
-		c.inject(topic, id, fmt.Errorf("topic %s partition %d: %w", topic, id, errNoCommit))
+		c.inject(topic, id, fmt.Errorf("topic %s partition %d: %w", topic, id, errNoCommittedOffset))
 	}
 }
 

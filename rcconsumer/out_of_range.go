@@ -68,8 +68,8 @@ func (p *partition) jumpLocked(to listed, err error, n *notices) {
 	n.moved = p.appendLocked(q) || n.moved
 }
 
-// listFailedLocked tries again later what a leader was asked about offsets. An error that will not go away by itself
-// is handed out as well, as kgo does.
+// listFailedLocked tries again later what a leader was asked about offsets. An
+// error that will not go away by itself is handed out as well, as kgo does.
 func (p *partition) listFailedLocked(err error, n *notices) {
 	p.trouble.streak++
 	p.parkLocked(backoff(p.trouble.streak, 100*time.Millisecond, 5*time.Second))

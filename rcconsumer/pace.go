@@ -3,7 +3,6 @@ package rcconsumer
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -36,6 +35,11 @@ func (b *broker) rest(ctx context.Context, d time.Duration) {
 // kgo.FetchMaxWait may be hours.
 const aside = 500 * time.Millisecond
 
+// maxLongPoll bounds how long a seek or a new assignment waits for the Fetch that
+// is in flight to its broker, whatever kgo.FetchMaxWait says: it cannot be
+// cancelled without losing the connection.
+const maxLongPoll = 5 * time.Second
+
 // longPoll is how long the broker may wait for data before it answers.
 func (pl *plan) longPoll(most time.Duration) time.Duration {
 	switch {
@@ -43,10 +47,8 @@ func (pl *plan) longPoll(most time.Duration) time.Duration {
 		return 0 // a long poll would keep those left out from their room
 	case !pl.next.IsZero():
 		return min(most, aside) // parked ones want in
-	case slices.ContainsFunc(pl.wanted, func(w wanted) bool { return w.followed }):
-		return min(most, idleRecheck)
 	default:
-		return most
+		return min(most, maxLongPoll)
 	}
 }
 

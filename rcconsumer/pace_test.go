@@ -296,3 +296,17 @@ func TestConcurrentFetchesAreLimited(t *testing.T) {
 		})
 	}
 }
+
+// A Fetch in flight cannot be cancelled, and a broker serves one at a time: a
+// seek must not wait for hours behind one that waits for data.
+func TestSeekDoesNotWaitForALongPoll(t *testing.T) {
+	inWorld(t, 1, 1, func(t *testing.T, w *world) {
+		w.forge(0, batchtest.Data(0, 9))
+		c := w.consumer(startAt(0), kgo.FetchMaxWait(time.Hour))
+		readOffsets(t, c, 10)
+		silent(t, c, time.Minute)
+		seek(c, 5)
+		require.Equal(t, span(5, 9), offsets(poll(c, 5100*time.Millisecond)))
+		require.LessOrEqual(t, w.during(time.Minute), 13)
+	})
+}

@@ -34,7 +34,7 @@ import (
 func (c *Consumer) Records(ctx context.Context) iter.Seq2[*kgo.Record, error] {
 	return func(yield func(*kgo.Record, error) bool) {
 		it := iteration{c: c, ctx: ctx}
-		defer it.remember()
+		defer it.end()
 		for {
 			r, err := it.next()
 			if r == nil && err == nil || !yield(r, err) || it.over {
@@ -107,6 +107,12 @@ func (it *iteration) remember() {
 		it.c.out.tookFrom(it.last)
 	}
 	it.last = nil
+}
+
+// end leaves to polls what the loop has not yielded.
+func (it *iteration) end() {
+	it.remember()
+	it.told.EachError(it.c.inject)
 }
 
 // allowed finds the next thing to yield while no rebalance runs.
