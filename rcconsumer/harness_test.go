@@ -68,6 +68,7 @@ func (w *world) client(opts ...kgo.Opt) *kgo.Client {
 func (w *world) opts() []kgo.Opt {
 	return []kgo.Opt{
 		kgo.SeedBrokers(w.ListenAddrs()...), kgo.Dialer(w.net.DialContext), kgo.MetadataMinAge(100 * time.Millisecond),
+		kgo.DisableClientMetrics(), // KIP-714: its compressors cost more than most tests
 	}
 }
 
