@@ -11,12 +11,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
+// patience is how long an exchange is done again. A coordinator that died, or was
+// stopped, may need more than a minute to end what it had begun.
+const patience = 3 * Limit
+
 // retry does an exchange again for as long as the error is one that passes
 // with time. Any other error fails the test. The exchange has to stand being
 // done twice.
 func retry(t testing.TB, what string, exchange func(context.Context) error) {
 	t.Helper()
-	Wait(t, what, func(ctx context.Context) (string, bool) {
+	Within(t, patience, what, func(ctx context.Context) (string, bool) {
 		err := exchange(ctx)
 		if err != nil && !passes(err) {
 			t.Fatalf("%s: %v", what, err)
