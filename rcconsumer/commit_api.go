@@ -13,7 +13,10 @@ import (
 // first error. Without a group it returns an error.
 //
 // What was handed out last must have been worked on: this is for a loop that
-// polls, works and commits.
+// polls, works and commits. Of partitions that have been revoked since, and after
+// LeaveGroup, there is nothing to commit, which is no error; CommitRecords says
+// that its records could not be committed. In all commits a nil context is one that ends with
+// Close.
 func (c *Consumer) CommitUncommittedOffsets(ctx context.Context) error {
 	if c.group == nil {
 		return c.cl.CommitUncommittedOffsets(ctx)

@@ -198,8 +198,12 @@ func (p *partition) judgeLocked(cl claim, auto bool) verdict {
 }
 
 // context carries the look at ownership to kgo, behind what the caller's own
-// context carries there.
+// context carries there. With a nil context kgo would wait forever and let
+// nobody join meanwhile.
 func (e *envelope) context(ctx context.Context) context.Context {
+	if ctx == nil {
+		ctx = e.s.c.cl.Context()
+	}
 	return commitContext{Context: ctx, own: kgo.PreCommitFnContext(context.Background(), func(req *kmsg.OffsetCommitRequest) error {
 		e.keepOwned(req)
 		return nil

@@ -138,18 +138,26 @@ func (c *Consumer) spawnOpen(fn func(context.Context)) bool {
 // what was handed out here.
 func (c *Consumer) Kgo() *kgo.Client { return c.cl }
 
-// Ping reports whether any broker can be reached, as kgo.Client.Ping does.
-func (c *Consumer) Ping(ctx context.Context) error { return c.cl.Ping(ctx) }
+// Ping reports whether any broker can be reached, as kgo.Client.Ping does. A nil
+// context is the client's own.
+func (c *Consumer) Ping(ctx context.Context) error {
+	if ctx == nil {
+		ctx = c.cl.Context()
+	}
+	return c.cl.Ping(ctx)
+}
 
 // Close leaves the group, if there is one, with a last call of
 // [OnPartitionsRevoked] or its commit; then it ends all fetching, waits for the
 // consumer's goroutines and closes the client underneath. Polls return
 // kgo.ErrClientClosed from then on. It may be called more than once, but not
-// from a callback of the group, which it would wait for.
+// from a hook or from a callback of the group, which it would wait for.
 //
-// Under kgo.BlockRebalanceOnPoll it waits for AllowRebalance, as kgo does, but
-// not for longer than kgo.RebalanceTimeout; see
-// [Consumer.CloseAllowingRebalance].
+// Leaving takes a while if the coordinator does not answer: a minute and more
+// for a broker that hangs, as in kgo. Under kgo.BlockRebalanceOnPoll it waits
+// for AllowRebalance, but not for longer than kgo.RebalanceTimeout: see
+// [Consumer.CloseAllowingRebalance]. Commits of [Consumer.CommitOffsets] that
+// have not been sent by then are refused.
 func (c *Consumer) Close() {
 	c.mu.Lock()
 	again := c.closed

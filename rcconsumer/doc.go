@@ -56,6 +56,7 @@
 // # Cancellation
 //
 // A context that ends while a poll waits ends that poll only; no record is
-// lost, the next poll returns it. Close ends all requests in flight and waits
-// for every goroutine of the consumer.
+// lost, the next poll returns it. Close leaves the group, which may take as long
+// as the coordinator does, ends all requests in flight and waits for every
+// goroutine of the consumer.
 package rcconsumer

@@ -76,7 +76,8 @@ func (s *pauses) setPartitions(lists map[string][]int32, paused bool) {
 
 // PauseFetchTopics stops fetching topics and returns all paused topics, sorted.
 // Records that are buffered are not returned by later polls; they are fetched
-// again after ResumeFetchTopics. Without arguments it only returns the list.
+// again after ResumeFetchTopics, which a pause for each poll pays for each time.
+// Without arguments it only returns the list.
 func (c *Consumer) PauseFetchTopics(topics ...string) []string {
 	c.pauses.setTopics(topics, true)
 	c.dropPaused()

@@ -28,7 +28,8 @@ func (a *app) summarize(r *read) {
 			s = sumStats(s, stats[p.topic][p.partition])
 		}
 		pos, ok := r.where(p)
-		one := partitionSummary{printed: p.printed, ahead: r.ahead(p, pos), PartitionStats: s}
+		unprinted := s.DeliveredRecords > p.printed // the output was closed, or full
+		one := partitionSummary{printed: p.printed, ahead: unprinted || r.ahead(p, pos), PartitionStats: s}
 		sum.add(one)
 		gave := p.printed + p.markers
 		if !one.ahead {
