@@ -243,6 +243,7 @@ func TestMemberCommitsWhatAClosedPipeTook(t *testing.T) {
 			code := run(t.Context(), args, nil, &shortPipe{left: tt.bytes}, &errs)
 			require.Equal(t, exitOK, code, errs.String())
 			require.EqualValues(t, tt.want, committedIn(cluster, name, "orders", 0))
+			require.NotContains(t, errs.String(), "B delivered", "bytes of what was not printed")
 		})
 	}
 }
