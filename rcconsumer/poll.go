@@ -71,7 +71,14 @@ func (c *Consumer) PollFetches(ctx context.Context) kgo.Fetches { return c.PollR
 // The end of ctx and a closed consumer are told as in kgo: by a fetch with
 // topic "" and partition -1 whose error is ctx.Err() or kgo.ErrClientClosed.
 // An error of a partition comes after all records in front of it, in a poll
-// that returns no record of that partition.
+// that returns no record of that partition. Errors of a group come as kgo has
+// them, such as a *kgo.ErrGroupSession for topic "" and partition 0. A waiting
+// poll hears of them within a quarter of a second.
+//
+// Under kgo.BlockRebalanceOnPoll a poll that returns records holds rebalances
+// back until AllowRebalance, and a poll waits while a rebalance runs, whatever
+// its context says, as in kgo. Unlike there, a poll that returns no records
+// holds nothing back.
 func (c *Consumer) PollRecords(ctx context.Context, maxRecords int) kgo.Fetches {
 	c.report.pollStart(ctx)
 	c.pollBegins()
