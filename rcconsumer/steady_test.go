@@ -282,9 +282,9 @@ func TestCompactedTailIsFoundBesideIdleAndBusyPartitions(t *testing.T) {
 		w.script(2, func(a ask) *kmsg.FetchResponseTopicPartition {
 			p := batchtest.Log{batchtest.Data(a.offset, a.offset)}.Partition(nil)
 			p.HighWatermark, p.LastStableOffset = a.offset+1, a.offset+1
-			time.Sleep(50 * time.Millisecond) // busy, in the bubble's time
 			return p
 		})
+		w.change(func() { w.slow = 50 * time.Millisecond }) // busy, in the bubble's time
 		c := w.consumer(startsAt(3))
 		eventually(t, "the tail", func() bool {
 			poll(c, 100*time.Millisecond)

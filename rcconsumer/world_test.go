@@ -188,7 +188,12 @@ func (w *world) onFetch(kreq kmsg.Request) (kmsg.Response, error, bool) {
 			slow := w.slow
 			w.mu.Unlock()
 			if slow > 0 {
-				w.SleepControl(func() { time.Sleep(slow) })
+				w.SleepControl(func() {
+					select {
+					case <-time.After(slow):
+					case <-w.over:
+					}
+				})
 			}
 			return resp, nil, true
 		}
