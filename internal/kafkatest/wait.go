@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -136,21 +135,24 @@ func (c *Cluster) WaitISR(t testing.TB, topic string, partition int32, want ...i
 // Partition is what the cluster says about a partition now.
 func (c *Cluster) Partition(t testing.TB, topic string, partition int32) kmsg.MetadataResponseTopicPartition {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), Limit)
-	defer cancel()
-	p, err := c.partition(ctx, topic, partition)
-	require.NoError(t, err)
-	return p.MetadataResponseTopicPartition
+	return c.described(t, topic, partition).MetadataResponseTopicPartition
 }
 
 // TopicID is a topic's ID.
 func (c *Cluster) TopicID(t testing.TB, topic string) [16]byte {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), Limit)
-	defer cancel()
-	p, err := c.partition(ctx, topic, 0)
-	require.NoError(t, err)
-	return p.topicID
+	return c.described(t, topic, 0).topicID
+}
+
+// described asks until an answer knows the topic: of several brokers the one
+// asked may hear of it last.
+func (c *Cluster) described(t testing.TB, topic string, partition int32) (p partitionMetadata) {
+	t.Helper()
+	retry(t, fmt.Sprintf("metadata of %s/%d", topic, partition), func(ctx context.Context) (err error) {
+		p, err = c.partition(ctx, topic, partition)
+		return err
+	})
+	return p
 }
 
 type partitionMetadata struct {
