@@ -58,7 +58,7 @@ func (s *commits) gather(pick func(*partition) (kgo.EpochOffset, bool)) claims {
 	for _, p := range s.c.allPartitions() {
 		p.mu.Lock()
 		if at, ok := pick(p); ok {
-			all[key{topic: p.topic, partition: p.id}] = claim{p: p, at: at, moves: p.progress.moves}
+			all[p.key()] = claim{p: p, at: at, moves: p.progress.moves}
 		}
 		p.mu.Unlock()
 	}

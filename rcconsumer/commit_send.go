@@ -11,15 +11,10 @@ import (
 // sync commits for the caller, or on revoke: no other commit runs beside it, and
 // done has been called when it returns.
 func (s *commits) sync(ctx context.Context, all claims, done commitFunc) {
-	defer s.ask()()
-	s.send(ctx, all, done)
-}
-
-// send commits and waits for the answer.
-func (s *commits) send(ctx context.Context, all claims, done commitFunc) {
 	if len(all) == 0 {
 		return
 	}
+	defer s.ask()()
 	e := &envelope{s: s, all: all}
 	s.c.cl.CommitOffsetsSync(e.context(ctx), all.offsets(), e.answered(done))
 }

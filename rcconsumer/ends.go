@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -51,7 +50,7 @@ func (c *Consumer) listEnds(ctx context.Context, leader int32, isolation int8, o
 			p := &answer.Topics[i].Partitions[j]
 			k := key{topic: answer.Topics[i].Topic, partition: p.Partition}
 			if _, asked := e.of[k]; asked {
-				e.of[k] = k.endOf(p)
+				e.of[k] = k.listedOf(p, false)
 			}
 		}
 	}
@@ -76,18 +75,6 @@ func endsRequest(isolation int8, of []question) *kmsg.ListOffsetsRequest {
 		req.Topics[i].Partitions = append(req.Topics[i].Partitions, p)
 	}
 	return req
-}
-
-func (k key) endOf(p *kmsg.ListOffsetsResponseTopicPartition) listed {
-	l := listed{offset: p.Offset, epoch: p.LeaderEpoch}
-	err := kerr.ErrorForCode(p.ErrorCode)
-	if err == nil && p.Offset < 0 {
-		err = errNegativeOffset
-	}
-	if err != nil {
-		l = listed{offset: -1, epoch: -1, err: k.listError(err)}
-	}
-	return l
 }
 
 func (k key) listError(err error) error {

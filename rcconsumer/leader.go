@@ -32,7 +32,7 @@ func (m *metadata) adopt(topic string, t *kmsg.MetadataResponseTopic) (complete 
 // whether it has a leader. A partition that is not mentioned is read on: one
 // answer without it proves nothing.
 func (m *metadata) lead(p *partition, topicID [16]byte, meta *kmsg.MetadataResponseTopicPartition) (complete bool) {
-	k := key{topic: p.topic, partition: p.id}
+	k := p.key()
 	if meta == nil {
 		m.failed(k, kerr.UnknownTopicOrPartition)
 		return false

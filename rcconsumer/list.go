@@ -134,12 +134,12 @@ func (c *Consumer) list(ctx context.Context, q query, jobs []*job) {
 	defer cancel()
 	req := kmsg.NewPtrListOffsetsRequest()
 	if !c.cfg.readUncommitted && q != queryHighWatermark {
-		req.IsolationLevel = 1
+		req.IsolationLevel = isolationCommitted
 	}
 	byKey := make(map[key]*job, len(jobs))
 	topics := make(map[string]int)
 	for _, j := range jobs {
-		byKey[key{topic: j.p.topic, partition: j.p.id}] = j
+		byKey[j.p.key()] = j
 		j.answers[q] = listed{offset: -1, epoch: -1, timestamp: -1, err: errLeftOut}
 		i, ok := topics[j.p.topic]
 		if !ok {
@@ -181,7 +181,7 @@ func noteShard(shard kgo.ResponseShard, q query, byKey map[key]*job) {
 			case q == queryNewest && resp.Version < minNewestVersion:
 				j.answers[q] = listed{offset: -1, epoch: -1, timestamp: -1} // taken for now
 			default:
-				j.answers[q] = listedOf(j, q, p)
+				j.answers[q] = j.p.key().listedOf(p, q == queryTime || q == queryNewest)
 			}
 		}
 	}
@@ -202,16 +202,15 @@ func failShard(req kmsg.Request, q query, byKey map[key]*job, err error) {
 }
 
 // listedOf reads one partition's answer. Only a search by time may find nothing.
-func listedOf(j *job, q query, p *kmsg.ListOffsetsResponseTopicPartition) listed {
-	l := listed{offset: p.Offset, epoch: p.LeaderEpoch, timestamp: p.Timestamp}
+func (k key) listedOf(p *kmsg.ListOffsetsResponseTopicPartition, byTime bool) listed {
 	err := kerr.ErrorForCode(p.ErrorCode)
-	if err == nil && l.offset < 0 && q != queryTime && q != queryNewest {
+	if err == nil && p.Offset < 0 && !byTime {
 		err = errNegativeOffset
 	}
 	if err != nil {
-		l.err = j.wrap(err)
+		return listed{offset: -1, epoch: -1, timestamp: -1, err: k.listError(err)}
 	}
-	return l
+	return listed{offset: p.Offset, epoch: p.LeaderEpoch, timestamp: p.Timestamp}
 }
 
 func (j *job) wrap(err error) error {

@@ -22,7 +22,7 @@ func (p *partition) resolveRangeLocked(j *job, n *notices) {
 		return
 	case p.c.cfg.reset.noReset:
 		p.restLocked()
-		p.boundsLocked(start, end)
+		p.forgetEndsLocked(start, end)
 		p.handOutLocked(j.want.outOfRangeError(p, start, end), n)
 		return
 	}
@@ -34,7 +34,7 @@ func (p *partition) resolveRangeLocked(j *job, n *notices) {
 			ResetTo: to.offset, ResetToEpoch: to.epoch,
 		}
 	}
-	p.boundsLocked(start, end)
+	p.forgetEndsLocked(start, end)
 	p.jumpLocked(to, err, n)
 	n.reset = &reset{from: from, to: to.offset}
 }
@@ -45,12 +45,6 @@ func (w *want) outOfRangeError(p *partition, start, end int64) error {
 		return &LogTruncationError{Topic: p.topic, Partition: p.id, Offset: w.from, Epoch: w.epoch}
 	}
 	return &OffsetOutOfRangeError{Topic: p.topic, Partition: p.id, Offset: w.from, Start: start, End: end}
-}
-
-// boundsLocked takes over the bounds of a log that does not have the fetch offset
-// any more: it was truncated, so what was known of its ends does not hold.
-func (p *partition) boundsLocked(start, end int64) {
-	p.forgetEndsLocked(start, end)
 }
 
 // jumpLocked goes on reading elsewhere, behind what is buffered.

@@ -90,7 +90,7 @@ func (pl *plan) request(cfg *config, maxBytes, maxPartBytes int32, wait time.Dur
 		req.Rack = cfg.rack
 	}
 	if !cfg.readUncommitted {
-		req.IsolationLevel = 1
+		req.IsolationLevel = isolationCommitted
 	}
 	haveIDs := true
 	at := make(map[string]int)

@@ -21,7 +21,7 @@ func TestSampleOfAnEarlierLeaderOrLogIsDropped(t *testing.T) {
 		{"a pause", func(p *partition) { p.rewindLocked() }, 90},
 		{"a new leader", func(p *partition) { p.setLeaderLocked(2, 4) }, 50},
 		{"a new epoch", func(p *partition) { p.setLeaderLocked(1, 4) }, 50},
-		{"a truncation", func(p *partition) { p.boundsLocked(0, 60) }, -1},
+		{"a truncation", func(p *partition) { p.forgetEndsLocked(0, 60) }, -1},
 		{"a recreated topic", func(p *partition) { p.beginAnewLocked(&notices{}) }, -1},
 	}
 	for _, test := range tests {

@@ -17,7 +17,7 @@ import (
 func (p *partition) truncatedLocked(epoch int32, end int64, n *notices) {
 	from, fromEpoch := p.dropUnreadLocked()
 	p.fetchFromLocked(from, fromEpoch)
-	p.boundsLocked(p.pos.LogStartOffset, -1)
+	p.forgetEndsLocked(p.pos.LogStartOffset, -1)
 	n.awaits = true
 	if from <= end {
 		p.doubtLocked()

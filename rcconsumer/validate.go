@@ -157,7 +157,7 @@ func epochRequest(led []*validation) *kmsg.OffsetForLeaderEpochRequest {
 func noteEpochEnds(resp *kmsg.OffsetForLeaderEpochResponse, led []*validation) {
 	byKey := make(map[key]*validation, len(led))
 	for _, v := range led {
-		byKey[key{topic: v.p.topic, partition: v.p.id}] = v
+		byKey[v.p.key()] = v
 	}
 	for i := range resp.Topics {
 		for k := range resp.Topics[i].Partitions {
