@@ -281,8 +281,9 @@ func TestStableOffsetIntervalIsTheGreatestAge(t *testing.T) {
 func TestPollsHearWhatTheSamplerFound(t *testing.T) {
 	inWorld(t, 1, 1, func(t *testing.T, w *world) {
 		forgeRange(w)
-		c := w.consumer(startAt(40), rcconsumer.ReturnOnProgress())
+		c := w.consumer(rcconsumer.ReturnOnProgress())
 		c.PauseFetchTopics(topic)
+		c.AddConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().At(40)}})
 		require.False(t, position(c).CaughtUp())
 		fs := poll(c, patience)
 		require.Empty(t, fs, "progress, and no fetch")
