@@ -12,10 +12,10 @@ import (
 // Functions that a group calls. They have kgo's shape, with *Consumer where kgo
 // has *kgo.Client: commits and positions are the consumer's, not the client's.
 type (
-	partitionsFunc func(context.Context, *Consumer, map[string][]int32)
-	blockedFunc    func(context.Context, *Consumer)
-	fetchedFunc    func(context.Context, *Consumer, *kmsg.OffsetFetchResponse) error
-	commitFunc     func(*Consumer, *kmsg.OffsetCommitRequest, *kmsg.OffsetCommitResponse, error)
+	partitionsFunc = func(context.Context, *Consumer, map[string][]int32)
+	blockedFunc    = func(context.Context, *Consumer)
+	fetchedFunc    = func(context.Context, *Consumer, *kmsg.OffsetFetchResponse) error
+	commitFunc     = func(*Consumer, *kmsg.OffsetCommitRequest, *kmsg.OffsetCommitResponse, error)
 )
 
 // callbacks are the functions given by this package's options.
@@ -30,12 +30,14 @@ type callbacks struct {
 // changes nothing.
 type groupOption struct {
 	kgo.GroupOpt
+	name  string
 	apply func(*ours) error
 }
 
-func newGroupOption(apply func(*callbacks)) kgo.GroupOpt {
+func newGroupOption(name string, apply func(*callbacks)) kgo.GroupOpt {
 	return groupOption{
 		GroupOpt: kgo.RequireStableFetchOffsets(), //nolint:staticcheck // deprecated because it does nothing, which is what is wanted
+		name:     name,
 		apply:    func(o *ours) error { apply(&o.callbacks); return nil },
 	}
 }
@@ -47,7 +49,7 @@ func newGroupOption(apply func(*callbacks)) kgo.GroupOpt {
 //
 // It is kgo.OnPartitionsAssigned for a Consumer.
 func OnPartitionsAssigned(fn func(context.Context, *Consumer, map[string][]int32)) kgo.GroupOpt {
-	return newGroupOption(func(c *callbacks) { c.assigned = fn })
+	return newGroupOption("OnPartitionsAssigned", func(c *callbacks) { c.assigned = fn })
 }
 
 // OnPartitionsRevoked sets the function that is called when the group takes
@@ -59,7 +61,7 @@ func OnPartitionsAssigned(fn func(context.Context, *Consumer, map[string][]int32
 // Do not wait for a poll in fn: polls wait for fn. It is
 // kgo.OnPartitionsRevoked for a Consumer.
 func OnPartitionsRevoked(fn func(context.Context, *Consumer, map[string][]int32)) kgo.GroupOpt {
-	return newGroupOption(func(c *callbacks) { c.revoked = fn })
+	return newGroupOption("OnPartitionsRevoked", func(c *callbacks) { c.revoked = fn })
 }
 
 // OnPartitionsLost sets the function that is called when partitions are gone
@@ -67,21 +69,21 @@ func OnPartitionsRevoked(fn func(context.Context, *Consumer, map[string][]int32)
 // error. Commits of them are refused. It is kgo.OnPartitionsLost for a
 // Consumer.
 func OnPartitionsLost(fn func(context.Context, *Consumer, map[string][]int32)) kgo.GroupOpt {
-	return newGroupOption(func(c *callbacks) { c.lost = fn })
+	return newGroupOption("OnPartitionsLost", func(c *callbacks) { c.lost = fn })
 }
 
 // OnPartitionsCallbackBlocked sets the function that is called, on a goroutine
 // of its own, when a rebalance waits for AllowRebalance. It is
 // kgo.OnPartitionsCallbackBlocked for a Consumer.
 func OnPartitionsCallbackBlocked(fn func(context.Context, *Consumer)) kgo.GroupOpt {
-	return newGroupOption(func(c *callbacks) { c.blocked = fn })
+	return newGroupOption("OnPartitionsCallbackBlocked", func(c *callbacks) { c.blocked = fn })
 }
 
 // OnOffsetsFetched sets the function that is called with the group's answer to
 // where the assigned partitions were committed. An error from fn ends the group
 // session. It is kgo.OnOffsetsFetched for a Consumer.
 func OnOffsetsFetched(fn func(context.Context, *Consumer, *kmsg.OffsetFetchResponse) error) kgo.GroupOpt {
-	return newGroupOption(func(c *callbacks) { c.fetched = fn })
+	return newGroupOption("OnOffsetsFetched", func(c *callbacks) { c.fetched = fn })
 }
 
 // AutoCommitCallback sets the function that is called after every commit that
@@ -89,7 +91,7 @@ func OnOffsetsFetched(fn func(context.Context, *Consumer, *kmsg.OffsetFetchRespo
 // Without it failures are logged. fn must not commit. It is
 // kgo.AutoCommitCallback for a Consumer.
 func AutoCommitCallback(fn func(*Consumer, *kmsg.OffsetCommitRequest, *kmsg.OffsetCommitResponse, error)) kgo.GroupOpt {
-	return newGroupOption(func(c *callbacks) { c.committed = fn })
+	return newGroupOption("AutoCommitCallback", func(c *callbacks) { c.committed = fn })
 }
 
 // CommitThroughMarkers decides whether commits pass what no reader ever sees:
@@ -98,7 +100,7 @@ func AutoCommitCallback(fn func(*Consumer, *kmsg.OffsetCommitRequest, *kmsg.Offs
 // a lag of zero. With false an offset committed is one past a record, as with
 // kgo.
 func CommitThroughMarkers(through bool) kgo.Opt {
-	return newOption(func(o *ours) error { o.commitRecordsOnly = !through; return nil })
+	return newOption("CommitThroughMarkers", func(o *ours) error { o.commitRecordsOnly = !through; return nil })
 }
 
 // refusedCallbacks names the callbacks given by kgo's own options.

@@ -143,6 +143,7 @@ func (c *Consumer) change(fn func(*subscription) (gone []*partition)) {
 		return
 	}
 	gone := fn(&c.sub)
+	c.startLocked()
 	for _, p := range gone {
 		c.detachLocked(p)
 	}

@@ -13,19 +13,25 @@ import (
 type commitMode uint8
 
 const (
-	commitPlain  commitMode = iota // what earlier polls returned
-	commitGreedy                   // what has been returned
-	commitMarks                    // what has been marked
-	commitManual                   // nothing
+	commitPlain       commitMode = iota // what earlier polls returned
+	commitGreedy                        // what has been returned
+	commitMarks                         // what has been marked
+	commitManual                        // nothing
+	commitMarksManual                   // nothing; what has been marked on request
 )
 
 func commitModeOf(cl *kgo.Client) commitMode {
+	marks := value[bool](cl, kgo.AutoCommitMarks)
 	switch {
+	case marks && value[string](cl, kgo.TransactionalID) != "":
+		return commitMarksManual
+	case value[string](cl, kgo.TransactionalID) != "": // offsets belong into transactions, as in kgo
+		return commitManual
 	case value[bool](cl, kgo.DisableAutoCommit):
 		return commitManual
 	case value[bool](cl, kgo.GreedyAutoCommit):
 		return commitGreedy
-	case value[bool](cl, kgo.AutoCommitMarks):
+	case marks:
 		return commitMarks
 	default:
 		return commitPlain
@@ -125,7 +131,7 @@ func (p *partition) dueLocked(at kgo.EpochOffset) bool {
 
 func (p *partition) automaticLocked() (at kgo.EpochOffset, ok bool) {
 	switch p.c.cfg.commitMode {
-	case commitManual:
+	case commitManual, commitMarksManual:
 		return p.throughLocked()
 	case commitMarks:
 		if at, ok = p.markedLocked(); !ok {
@@ -164,6 +170,10 @@ func (p *partition) throughLocked() (at kgo.EpochOffset, ok bool) {
 	at = p.nextLocked()
 	return at, !p.c.cfg.commitRecordsOnly && p.progress.covered() && at.Offset > p.progress.committed.Offset
 }
+
+// byItself reports whether anything handed out is committed without being asked
+// for.
+func (m commitMode) byItself() bool { return m != commitManual && m != commitMarksManual }
 
 // run commits at the auto-commit interval.
 func (s *commits) run(ctx context.Context) {

@@ -132,7 +132,9 @@ func count(offsets map[string]map[int32]kgo.EpochOffset) (n int) {
 }
 
 // marking reports whether records are marked for commits.
-func (c *Consumer) marking() bool { return c.group != nil && c.cfg.commitMode == commitMarks }
+func (c *Consumer) marking() bool {
+	return c.group != nil && (c.cfg.commitMode == commitMarks || c.cfg.commitMode == commitMarksManual)
+}
 
 // MarkCommitRecords marks records for the next commit, under
 // kgo.AutoCommitMarks; it does nothing otherwise. A mark covers all records of

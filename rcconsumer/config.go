@@ -3,8 +3,10 @@ package rcconsumer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -13,6 +15,7 @@ import (
 // config is everything the engine needs to know of the options, kgo's and ours.
 type config struct {
 	ours
+	opts   []kgo.Opt // as given
 	theirs []kgo.Opt // the options that are kgo's
 
 	topics     []string // names, or patterns if regex
@@ -48,7 +51,8 @@ type config struct {
 	decompressor    kgo.Decompressor // nil: the built-in codecs
 	maxDecompressed int
 	pools           []kgo.Pool
-	kgoHooks        []kgo.Hook
+	allHooks        []kgo.Hook // kgo's and ours, in the order given
+	kgoHooks        []kgo.Hook // those that are kgo's, which may be ours as well
 	refused         []string
 	metadataMaxAge  time.Duration
 	missingAfter    time.Duration // a topic that is missing for so long is gone
@@ -56,17 +60,25 @@ type config struct {
 	backoff         func(int) time.Duration
 	requestTimeout  time.Duration
 	logger          kgo.Logger
+
+	given *kgo.Client // never started; knows the options as they were given
 }
 
 // split separates our options from kgo's.
 func split(opts []kgo.Opt) (o ours, theirs []kgo.Opt, err error) {
 	o.bufferBytes = DefaultBufferBytes
 	o.stableInterval = DefaultStableOffsetInterval
-	for _, opt := range opts {
+	for i, opt := range opts {
+		if opt == nil {
+			return o, nil, fmt.Errorf("option %d of %d is nil", i+1, len(opts))
+		}
 		var apply func(*ours) error
 		switch our := opt.(type) {
 		case option:
 			apply = our.apply
+			if len(our.hooks) > 0 {
+				theirs = append(theirs, kgo.WithHooks(carried(our.hooks)...))
+			}
 		case groupOption:
 			apply = our.apply
 		default:
@@ -122,13 +134,8 @@ func readConfig(opts []kgo.Opt) (cfg config, err error) {
 	if err := construct(all); err != nil {
 		return cfg, err
 	}
-	cfg.ours, cfg.theirs = own, theirs
-	cfg.kgoHooks = cfg.kgoHooks[1:] // without the probe
-	for _, h := range cfg.kgoHooks {
-		if isHook(h) {
-			cfg.hooks = append(cfg.hooks, h)
-		}
-	}
+	cfg.ours, cfg.theirs, cfg.opts = own, theirs, slices.Clone(opts)
+	cfg.sortHooks()
 	return cfg, cfg.compile()
 }
 
@@ -150,6 +157,7 @@ func construct(opts []kgo.Opt) (err error) {
 
 func configOf(cl *kgo.Client) config {
 	c := config{
+		given:            cl,
 		topics:           value[[]string](cl, kgo.ConsumeTopics),
 		regex:            value[bool](cl, kgo.ConsumeRegex),
 		excluded:         value[[]string](cl, kgo.ConsumeExcludeTopics),
@@ -177,7 +185,7 @@ func configOf(cl *kgo.Client) config {
 		recheck:          value[time.Duration](cl, kgo.RecheckPreferredReplicaInterval),
 		maxDecompressed:  value[int](cl, kgo.MaxDecompressBatchBytes),
 		pools:            value[[]kgo.Pool](cl, kgo.WithPools),
-		kgoHooks:         value[[]kgo.Hook](cl, kgo.WithHooks),
+		allHooks:         value[[]kgo.Hook](cl, kgo.WithHooks)[1:], // without the probe
 		metadataMaxAge:   value[time.Duration](cl, kgo.MetadataMaxAge),
 		missingAfter:     value[time.Duration](cl, kgo.ConsiderMissingTopicDeletedAfter),
 		autoCreate:       value[bool](cl, kgo.AllowAutoTopicCreation),

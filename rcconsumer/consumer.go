@@ -37,6 +37,8 @@ type Consumer struct {
 	parts   map[string]map[int32]*partition
 	brokers map[int32]*broker
 	known   map[int32]bool // brokers that the newest metadata names
+	opened  bool           // New is done with hooks
+	running bool           // there is, or was, something to read
 	closed  bool
 
 	out    handOut
@@ -50,7 +52,9 @@ type Consumer struct {
 // start unless kgo.ConsumeStartOffset or kgo.ConsumeResetOffset says otherwise,
 // as with kgo. Without partitions or topics there is nothing to read until
 // [Consumer.AddConsumeTopics] or [Consumer.AddConsumePartitions] names some:
-// polls wait for that, or for their context.
+// polls wait for that, or for their context. Until then there is no goroutine
+// and no request of the consumer's own, so that it may as well be used for
+// producing or administration alone.
 //
 // With kgo.Rack a partition is read from the follower that its leader prefers
 // (KIP-392): for kgo.RecheckPreferredReplicaInterval, or until the follower fails
@@ -70,7 +74,7 @@ func New(opts ...kgo.Opt) (*Consumer, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.start(cl)
+	c.open(cl)
 	return c, nil
 }
 
@@ -97,9 +101,26 @@ func newConsumer(cfg config) *Consumer {
 	return c
 }
 
-func (c *Consumer) start(cl *kgo.Client) {
+// open makes the consumer usable, and starts it if there is something to read.
+func (c *Consumer) open(cl *kgo.Client) {
 	c.cl = cl
 	c.ctx, c.cancel = context.WithCancel(cl.Context())
+	each(c.cfg.hooks, func(h HookNewClient) { h.OnNewClient(c) })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.opened = true
+	c.startLocked()
+	if c.group != nil {
+		close(c.group.ready)
+	}
+}
+
+// startLocked starts to read when there is something to read for the first time.
+func (c *Consumer) startLocked() {
+	if c.running || c.closed || !c.opened || c.sub.empty() {
+		return
+	}
+	c.running = true
 	c.spawn(c.meta.run)
 	c.spawn(c.resets.run)
 	c.spawn(c.ends.run)
@@ -108,7 +129,6 @@ func (c *Consumer) start(cl *kgo.Client) {
 		if c.group.guard.limit > 0 {
 			c.spawn(c.group.guard.run)
 		}
-		close(c.group.ready)
 	}
 }
 
@@ -182,6 +202,7 @@ func (c *Consumer) Close() {
 	c.aside.Wait()
 	c.cl.Close()
 	c.last.Wait()
+	each(c.cfg.hooks, func(h HookClientClosed) { h.OnClientClosed(c) })
 }
 
 // CloseAllowingRebalance is AllowRebalance and Close.

@@ -30,7 +30,7 @@ func TestReleasedPartitionIsNotTakenUpByThoseWhoStillHoldIt(t *testing.T) {
 	cl, err := kgo.NewClient(kgo.SeedBrokers("127.0.0.1:1"))
 	require.NoError(t, err)
 	c := newConsumer(cfg)
-	c.start(cl)
+	c.open(cl)
 	defer c.Close()
 	start := offsetSpec{at: atStart, epoch: -1}
 	p := c.ensure("t", 0, start)

@@ -72,7 +72,7 @@ func (g *group) revoked(ctx context.Context, cl *kgo.Client, gone map[string][]i
 	g.end(g.partitionsOf(gone), false, func() {
 		if fn := g.c.cfg.revoked; fn != nil {
 			fn(ctx, g.c, gone)
-		} else if g.c.cfg.commitMode != commitManual {
+		} else if g.c.cfg.commitMode.byItself() {
 			// The session's context has ended by now.
 			g.commits.last(g.c.cl.Context())
 		}

@@ -8,11 +8,23 @@ import (
 )
 
 // Hook is a value that implements at least one of this package's hook
-// interfaces. Hooks are given to [WithHooks], or to kgo.WithHooks if they
-// implement one of kgo's as well. They are called with no lock held, from the
-// consumer's own goroutines and from polls, and may be called from several at
-// once. They must not block: fetching waits for them.
-type Hook any
+// interfaces or of kgo's. Hooks are given to [WithHooks], or to kgo.WithHooks if
+// they implement one of kgo's. Those of this package are called with no lock
+// held, from the consumer's own goroutines and from polls, and may be called
+// from several at once. They must not block: fetching waits for them.
+type Hook = kgo.Hook
+
+// HookNewClient is called once by [New], when the consumer can be used and
+// before anything is fetched or a callback of its group is called. A poll that
+// waits, Close and leaving the group would wait for the hook itself.
+//
+// It is kgo.HookNewClient for a Consumer. A hook that has kgo's gets the client
+// underneath, which cannot be used yet.
+type HookNewClient interface{ OnNewClient(*Consumer) }
+
+// HookClientClosed is called once, at the end of the first [Consumer.Close]. It
+// must not call Close. It is kgo.HookClientClosed for a Consumer.
+type HookClientClosed interface{ OnClientClosed(*Consumer) }
 
 // HookAnomaly is called when the broker's list of aborted transactions and the
 // log contradict each other.
@@ -69,7 +81,7 @@ type Anomaly struct {
 
 func isHook(h any) bool {
 	switch h.(type) {
-	case HookAnomaly, HookAbortedBatch, HookFetchError, HookOffsetReset:
+	case HookNewClient, HookClientClosed, HookAnomaly, HookAbortedBatch, HookFetchError, HookOffsetReset:
 		return true
 	default:
 		return false

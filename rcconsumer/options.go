@@ -17,7 +17,7 @@ const DefaultBufferBytes = 128 << 20
 type ours struct {
 	bufferBytes       int64
 	returnOnProgress  bool
-	hooks             []Hook
+	hooks             []Hook // of this package, in the order given
 	slog              *slog.Logger
 	anomalyPolicy     AnomalyPolicy
 	commitRecordsOnly bool
@@ -33,11 +33,13 @@ type adjustFunc = func(context.Context, map[string]map[int32]kgo.Offset) (map[st
 // keep all options in one slice.
 type option struct {
 	kgo.Opt
+	name  string
 	apply func(*ours) error
+	hooks []Hook // of WithHooks alone
 }
 
-func newOption(apply func(*ours) error) kgo.Opt {
-	return option{Opt: kgo.WithHooks(), apply: apply}
+func newOption(name string, apply func(*ours) error) kgo.Opt {
+	return option{Opt: kgo.WithHooks(), name: name, apply: apply}
 }
 
 // ReadUncommitted switches filtering off: aborted data is delivered and the
@@ -54,7 +56,7 @@ func ReadUncommitted() kgo.Opt { return kgo.FetchIsolationLevel(kgo.ReadUncommit
 // Fetched bytes count from the moment they are asked for. New refuses a bound
 // below 1.
 func BufferBytes(n int64) kgo.Opt {
-	return newOption(func(o *ours) error {
+	return newOption("BufferBytes", func(o *ours) error {
 		if n < 1 {
 			return fmt.Errorf("BufferBytes(%d): must be at least 1", n)
 		}
@@ -70,28 +72,13 @@ func BufferBytes(n int64) kgo.Opt {
 // [Consumer.Position]. Without this option, as in kgo, a poll with a live
 // context returns records or errors only.
 func ReturnOnProgress() kgo.Opt {
-	return newOption(func(o *ours) error { o.returnOnProgress = true; return nil })
-}
-
-// WithHooks adds hooks of this package, see [Hook]. New refuses a value that
-// implements none of them. A hook given to kgo.WithHooks that also implements
-// one of ours need not be given again.
-func WithHooks(hooks ...Hook) kgo.Opt {
-	return newOption(func(o *ours) error {
-		for _, h := range hooks {
-			if !isHook(h) {
-				return fmt.Errorf("WithHooks: %T implements no hook of this package", h)
-			}
-		}
-		o.hooks = append(o.hooks, hooks...)
-		return nil
-	})
+	return newOption("ReturnOnProgress", func(o *ours) error { o.returnOnProgress = true; return nil })
 }
 
 // WithSlog sends the consumer's own log lines to l: retried errors, resets,
 // anomalies. Without it they go to the logger given by kgo.WithLogger, if any.
 func WithSlog(l *slog.Logger) kgo.Opt {
-	return newOption(func(o *ours) error { o.slog = l; return nil })
+	return newOption("WithSlog", func(o *ours) error { o.slog = l; return nil })
 }
 
 // AnomalyPolicy is what the consumer does about an [Anomaly] besides counting
@@ -110,7 +97,7 @@ const (
 
 // OnAnomalyDo chooses what follows an anomaly.
 func OnAnomalyDo(p AnomalyPolicy) kgo.Opt {
-	return newOption(func(o *ours) error {
+	return newOption("OnAnomalyDo", func(o *ours) error {
 		if p > AnomalyFail {
 			return fmt.Errorf("OnAnomalyDo(%d): unknown policy", p)
 		}

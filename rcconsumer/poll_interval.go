@@ -28,7 +28,7 @@ import (
 //
 // It is max.poll.interval.ms of Kafka's Java client.
 func MaxPollInterval(d time.Duration) kgo.Opt {
-	return newOption(func(o *ours) error {
+	return newOption("MaxPollInterval", func(o *ours) error {
 		if d < time.Second {
 			return fmt.Errorf("MaxPollInterval(%v): must be at least a second", d)
 		}

@@ -29,7 +29,7 @@ const minStableOffsetInterval = 100 * time.Millisecond
 // or does not answer leaves the age to grow: see Position.UpdatedAt.
 // LogStartOffset is as of the last Fetch answer.
 func StableOffsetInterval(d time.Duration) kgo.Opt {
-	return newOption(func(o *ours) error {
+	return newOption("StableOffsetInterval", func(o *ours) error {
 		if d < minStableOffsetInterval {
 			return fmt.Errorf("StableOffsetInterval(%v): must be at least %v", d, minStableOffsetInterval)
 		}

@@ -46,6 +46,15 @@ func newSubscription(cfg *config) subscription {
 	return s
 }
 
+// empty reports whether nothing is to be read. A group may assign something at
+// any time.
+func (s *subscription) empty() bool {
+	if s.byGroup || s.cfg.regex {
+		return !s.byGroup && len(s.cfg.include) == 0
+	}
+	return len(s.named) == 0
+}
+
 // name makes metadata be asked for a topic.
 func (s *subscription) name(topic string) {
 	s.changes++
