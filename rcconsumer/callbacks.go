@@ -130,16 +130,17 @@ func refusedCallbacks(cl *kgo.Client) (names []string) {
 	return names
 }
 
-// checkCallbacks refuses callbacks that would never be called.
+// checkCallbacks refuses callbacks that would never be called: those for which
+// kgo does so too.
 func (c *config) checkCallbacks() error {
 	if c.group != "" {
 		return nil
 	}
-	if c.assigned != nil || c.revoked != nil || c.lost != nil || c.blocked != nil || c.fetched != nil {
-		return errors.New("invalid group callback options specified when a group was not specified")
+	if c.assigned != nil || c.revoked != nil || c.lost != nil {
+		return errors.New("invalid group callback options OnPartitionsAssigned, OnPartitionsRevoked or OnPartitionsLost specified when a group was not specified")
 	}
 	if c.committed != nil {
-		return errors.New("invalid autocommit options specified when a group was not specified")
+		return errors.New("invalid autocommit option AutoCommitCallback specified when a group was not specified")
 	}
 	if c.maxPollInterval > 0 {
 		return errors.New("invalid option MaxPollInterval specified when a group was not specified")

@@ -3,7 +3,9 @@ package rcconsumer_test
 import (
 	"math/rand/v2"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -151,6 +153,25 @@ func TestCommitsOfPlainTopicsAreThoseOfKgo(t *testing.T) {
 			d.state("marked again")
 			d.commitMarked()
 			d.state("committed")
+		}},
+		{"nothing is committed unless asked for by a transactional member", []kgo.Opt{kgo.TransactionalID("p"), noteCommits()}, func(d *twin) {
+			d.poll(3)
+			d.poll(3)
+			d.tick()
+			d.state("polled")
+			d.commitUncommitted()
+			d.poll(3)
+			d.tick()
+			d.state("committed by hand")
+			d.Close()
+			d.state("closed")
+		}},
+		{"nor greedily", []kgo.Opt{kgo.TransactionalID("g"), kgo.GreedyAutoCommit(), noteCommits()}, func(d *twin) {
+			d.poll(3)
+			d.tick()
+			d.state("polled")
+			d.Close()
+			d.state("closed")
 		}},
 		{"a commit of everything goes ahead of marks", []kgo.Opt{kgo.AutoCommitMarks()}, func(d *twin) {
 			d.poll(5)
@@ -305,4 +326,19 @@ func TestCommitsOfPlainTopicsAreThoseOfKgoAtRandom(t *testing.T) {
 			})
 		})
 	}
+}
+
+// kgo takes everything that was polled for marked then, and commits it.
+func TestTransactionalMemberCommitsItsMarksOnRequestAlone(t *testing.T) {
+	inWorld(t, 1, 1, func(t *testing.T, w *world) {
+		w.produce(topic, 0, numbers(1, 6)...)
+		c := w.consumer(inGroup(kgo.TransactionalID("m"), kgo.AutoCommitMarks(), kgo.AutoCommitInterval(time.Second))...)
+		c.MarkCommitRecords(read(t, c, 6)[1])
+		time.Sleep(5 * time.Second)
+		require.Equal(t, int64(-1), w.committed(0))
+		require.NoError(t, c.CommitMarkedOffsets(t.Context()))
+		require.Equal(t, int64(2), w.committed(0))
+		c.Close()
+		require.Equal(t, int64(2), w.committed(0))
+	})
 }

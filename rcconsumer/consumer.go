@@ -61,6 +61,12 @@ type Consumer struct {
 // or brings nothing for a minute. What a follower says is no error: the leader
 // decides.
 //
+// kgo.MaxConcurrentFetches bounds how many Fetch requests are in flight, and
+// [BufferBytes] what waits to be handed out. kgo.MetadataMinAge bounds requests
+// of the client underneath only: where something failed the consumer asks anew
+// at once, at most ten times a second. With kgo.TransactionalID nothing is
+// committed without being asked for, as with kgo.
+//
 // Defaults that differ from kgo's: the isolation level is read_committed, and
 // FetchMaxWait is 500 ms. Invalid options are reported as kgo.NewClient does;
 // options that this consumer cannot honour are refused by name.

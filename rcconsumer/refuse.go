@@ -18,11 +18,14 @@ func refusedOptions(cl *kgo.Client) []string {
 			names = append(names, why)
 		}
 	}
-	refuse(value[string](cl, kgo.ShareGroup) != "",
-		"ShareGroup: share groups have no read position to filter for; use kgo itself")
+	share := value[string](cl, kgo.ShareGroup) != "" // the options for it alone are refused by kgo
+	refuse(share, "ShareGroup: share groups have no read position to filter for; use kgo itself")
+	refuse(share && value[int32](cl, kgo.ShareMaxRecords) != -1, "ShareMaxRecords: use kgo itself for share groups")
+	refuse(value[bool](cl, kgo.ShareMaxRecordsStrict), "ShareMaxRecordsStrict: use kgo itself for share groups")
+	refuse(value[func(*kgo.Client, kgo.ShareAckResults)](cl, kgo.ShareAckCallback) != nil, "ShareAckCallback: use kgo itself for share groups")
 	refuse(value[kgo.PreferLagFn](cl, kgo.ConsumePreferringLagFn) != nil,
 		"ConsumePreferringLagFn: partitions take turns here; leave it out")
-	refuse(value[int](cl, kgo.MaxConcurrentFetches) == 0,
+	refuse(value[int](cl, kgo.MaxConcurrentFetches) == 0 && !value[bool](cl, kgo.ShareMaxRecordsStrict), // which sets it
 		"MaxConcurrentFetches(0): fetching only while polling is not supported; use BufferBytes to bound memory")
 	return names
 }

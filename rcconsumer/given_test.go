@@ -1,0 +1,113 @@
+package rcconsumer_test
+
+import (
+	"context"
+	"log/slog"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"example.com/readcommitted/rcconsumer"
+)
+
+// type of the functions over partitions.
+type partitionsFunc = func(context.Context, *rcconsumer.Consumer, map[string][]int32)
+
+// What the client underneath is told otherwise, since it reads nothing, reads
+// back as it was given.
+func TestOptionsReadBackAsGiven(t *testing.T) {
+	inWorld(t, 1, 1, func(t *testing.T, w *world) {
+		assigned := 0
+		hook := &counter{written: make(map[int16]int)}
+		ours := &resetHook{}
+		logger := slog.New(slog.DiscardHandler)
+		opts := inGroup(
+			kgo.ConsumeStartOffset(kgo.NewOffset().At(7)), kgo.ConsumeResetOffset(kgo.NewOffset().AtEnd()),
+			kgo.WithHooks(hook), rcconsumer.WithHooks(ours), rcconsumer.BufferBytes(7), rcconsumer.WithSlog(logger),
+			rcconsumer.OnPartitionsAssigned(func(context.Context, *rcconsumer.Consumer, map[string][]int32) { assigned++ }),
+			rcconsumer.MaxPollInterval(time.Minute),
+		)
+		c := w.consumer(opts...)
+		for _, test := range []struct {
+			option any
+			want   any
+		}{
+			{kgo.ConsumeTopics, []string{topic}},
+			{"ConsumeTopics", []string{topic}},
+			{kgo.ConsumeStartOffset, kgo.NewOffset().At(7)},
+			{kgo.ConsumeResetOffset, kgo.NewOffset().AtEnd()},
+			{kgo.ConsumerGroup, "g"},
+			{kgo.DisableAutoCommit, false},
+			{kgo.FetchIsolationLevel, int8(1)},
+			{kgo.FetchMaxWait, 500 * time.Millisecond},
+			{kgo.WithHooks, []kgo.Hook{hook, ours}},
+			{rcconsumer.WithHooks, []kgo.Hook{hook, ours}},
+			{kgo.WithContext, c.Kgo().OptValue(kgo.WithContext)},
+			{rcconsumer.BufferBytes, int64(7)},
+			{rcconsumer.ReturnOnProgress, false},
+			{rcconsumer.CommitThroughMarkers, true},
+			{rcconsumer.OnAnomalyDo, rcconsumer.AnomalyLog},
+			{rcconsumer.StableOffsetInterval, rcconsumer.DefaultStableOffsetInterval},
+			{rcconsumer.MaxPollInterval, time.Minute},
+			{rcconsumer.WithSlog, logger},
+			{rcconsumer.ReadUncommitted, false},
+			{kgo.NewClient, nil},
+			{"", nil},
+			{nil, nil},
+			{7, nil},
+			{(func())(nil), nil},
+		} {
+			require.Equal(t, test.want, c.OptValue(test.option), "%T %[1]v", test.option)
+		}
+		require.Equal(t, []any{"kgo", true}, c.OptValues(kgo.ClientID))
+		require.Nil(t, c.OptValues("none such"))
+		for _, option := range []any{kgo.OnPartitionsAssigned, rcconsumer.OnPartitionsAssigned, "OnPartitionsAssigned"} {
+			before := assigned
+			c.OptValue(option).(partitionsFunc)(t.Context(), c, nil)
+			require.Greater(t, assigned, before, "it is the function that was given")
+		}
+		require.Len(t, c.Opts(), len(w.opts())+len(opts))
+		again, err := rcconsumer.New(append(c.Opts(), kgo.ConsumeTopics())...)
+		require.NoError(t, err)
+		defer again.Close()
+		require.Equal(t, int64(7), again.OptValue(rcconsumer.BufferBytes))
+	})
+}
+
+func TestUnsetCallbacksReadAsNilFunctionsOverConsumers(t *testing.T) {
+	c, err := rcconsumer.New(kgo.SeedBrokers("127.0.0.1:1"))
+	require.NoError(t, err)
+	defer c.Close()
+	for option, typed := range map[string]any{
+		"OnPartitionsAssigned": partitionsFunc(nil), "OnPartitionsRevoked": partitionsFunc(nil), "OnPartitionsLost": partitionsFunc(nil),
+		"OnPartitionsCallbackBlocked": (func(context.Context, *rcconsumer.Consumer))(nil),
+		"OnOffsetsFetched":            (func(context.Context, *rcconsumer.Consumer, *kmsg.OffsetFetchResponse) error)(nil),
+		"AutoCommitCallback":          (func(*rcconsumer.Consumer, *kmsg.OffsetCommitRequest, *kmsg.OffsetCommitResponse, error))(nil),
+	} {
+		require.IsType(t, typed, c.OptValue(option), option)
+		require.True(t, reflect.ValueOf(c.OptValue(option)).IsNil(), option)
+	}
+}
+
+func TestOptionsThatKgoWouldIgnoreAreNamed(t *testing.T) {
+	require.NoError(t, rcconsumer.CheckKgoOptions())
+	require.NoError(t, rcconsumer.CheckKgoOptions(
+		kgo.ConsumerGroup("g"), rcconsumer.ReadUncommitted(), rcconsumer.WithHooks(), rcconsumer.WithHooks(&counter{}, []kgo.Hook{&counter{}}),
+	))
+	err := rcconsumer.CheckKgoOptions(
+		kgo.ConsumerGroup("g"), rcconsumer.BufferBytes(1), rcconsumer.ReturnOnProgress(), rcconsumer.WithHooks(&counter{}, &resetHook{}, &bothHooks{}),
+		rcconsumer.WithSlog(nil), rcconsumer.OnAnomalyDo(rcconsumer.AnomalyFail), rcconsumer.CommitThroughMarkers(false),
+		rcconsumer.StableOffsetInterval(time.Second), rcconsumer.MaxPollInterval(time.Minute),
+		rcconsumer.OnPartitionsAssigned(nil), rcconsumer.OnPartitionsRevoked(nil), rcconsumer.OnPartitionsLost(nil),
+		rcconsumer.OnPartitionsCallbackBlocked(nil), rcconsumer.OnOffsetsFetched(nil), rcconsumer.AutoCommitCallback(nil),
+	)
+	require.EqualError(t, err, "options that only a Consumer honours, kgo's own client would ignore them: "+
+		"BufferBytes, ReturnOnProgress, WithHooks(*rcconsumer_test.resetHook), WithHooks(*rcconsumer_test.bothHooks), "+
+		"WithSlog, OnAnomalyDo, CommitThroughMarkers, StableOffsetInterval, MaxPollInterval, "+
+		"OnPartitionsAssigned, OnPartitionsRevoked, OnPartitionsLost, OnPartitionsCallbackBlocked, OnOffsetsFetched, AutoCommitCallback")
+	require.ErrorContains(t, rcconsumer.CheckKgoOptions(rcconsumer.BufferBytes(0)), "at least 1", "a wrong value is told first")
+}
