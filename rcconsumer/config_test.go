@@ -1,6 +1,7 @@
 package rcconsumer
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -59,6 +60,44 @@ func TestOptionValuesAreRead(t *testing.T) {
 	require.True(t, cfg.returnOnProgress)
 	require.Equal(t, AnomalyFail, cfg.anomalyPolicy)
 	require.Empty(t, cfg.kgoHooks)
+}
+
+func TestMoreOptionValuesAreRead(t *testing.T) {
+	adjusted := false
+	cfg, err := readConfig([]kgo.Opt{
+		kgo.ConsumerGroup("g"), kgo.ConsumeTopics("a"), kgo.ConsumeRegex(), kgo.ConsumeExcludeTopics("b"),
+		kgo.AutoCommitInterval(11 * time.Second), kgo.BlockRebalanceOnPoll(), kgo.RebalanceTimeout(22 * time.Second), kgo.AutoCommitMarks(),
+		kgo.AdjustFetchOffsetsFn(func(context.Context, map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+			adjusted = true
+			return nil, nil
+		}),
+		kgo.DisableFetchSessions(), kgo.Rack("r"), kgo.RecheckPreferredReplicaInterval(33 * time.Second),
+		kgo.ConsiderMissingTopicDeletedAfter(44 * time.Second), kgo.AllowAutoTopicCreation(), kgo.ConsumeStartOffset(kgo.NewOffset().At(5)),
+	})
+	require.NoError(t, err)
+	require.Equal(t, "g", cfg.group)
+	require.True(t, cfg.regex)
+	require.Equal(t, []string{"b"}, cfg.excluded)
+	require.Equal(t, 11*time.Second, cfg.commitInterval)
+	require.True(t, cfg.blockOnPoll)
+	require.Equal(t, 22*time.Second, cfg.rebalanceTimeout)
+	require.Equal(t, commitMarks, cfg.commitMode)
+	_, _ = cfg.adjust(t.Context(), nil)
+	require.True(t, adjusted)
+	require.True(t, cfg.noSessions)
+	require.Equal(t, "r", cfg.rack)
+	require.Equal(t, 33*time.Second, cfg.recheck)
+	require.Equal(t, 44*time.Second, cfg.missingAfter)
+	require.True(t, cfg.autoCreate)
+	require.Equal(t, kgo.NewOffset().At(5), cfg.startAsSet)
+	for mode, opts := range map[commitMode][]kgo.Opt{
+		commitPlain: nil, commitGreedy: {kgo.GreedyAutoCommit()}, commitManual: {kgo.DisableAutoCommit()},
+		commitMarksManual: {kgo.AutoCommitMarks(), kgo.TransactionalID("x")},
+	} {
+		cfg, err := readConfig(append(opts, kgo.ConsumerGroup("g")))
+		require.NoError(t, err)
+		require.Equal(t, mode, cfg.commitMode)
+	}
 }
 
 // unwrapped is the logger that kgo may have put into one of its own.
