@@ -77,7 +77,7 @@ var consumerOptions = map[string]option{
 	"OnPartitionsLost":            {replaced, kgo.OnPartitionsLost(partitions[*kgo.Client]), inGroup, useOurs, rckgo.OnPartitionsLost(partitions[*rckgo.Client])},
 	"OnPartitionsCallbackBlocked": {replaced, kgo.OnPartitionsCallbackBlocked(blocked[*kgo.Client]), inGroup, useOurs, rckgo.OnPartitionsCallbackBlocked(blocked[*rckgo.Client])},
 	"OnOffsetsFetched":            {replaced, kgo.OnOffsetsFetched(fetched[*kgo.Client]), inGroup, useOurs, rckgo.OnOffsetsFetched(fetched[*rckgo.Client])},
-	"AutoCommitCallback":          {replaced, kgo.AutoCommitCallback(committed[*kgo.Client]), inGroup, useOurs, rckgo.AutoCommitCallback(committed[*rckgo.Client])},
+	"AutoCommitCallback":          {replaced, kgo.AutoCommitCallback(autoCommitted[*kgo.Client]), inGroup, useOurs, rckgo.AutoCommitCallback(autoCommitted[*rckgo.Client])},
 
 	"ShareGroup":            {refused, kgo.ShareGroup("g"), nil, "use kgo itself", nil},
 	"ShareMaxRecords":       {refused, kgo.ShareMaxRecords(3), inShareGroup, "use kgo itself", nil},
@@ -96,10 +96,10 @@ func adjust(_ context.Context, o map[string]map[int32]kgo.Offset) (map[string]ma
 	return o, nil
 }
 
-func partitions[C any](context.Context, C, map[string][]int32)                         {}
-func blocked[C any](context.Context, C)                                                {}
-func fetched[C any](context.Context, C, *kmsg.OffsetFetchResponse) error               { return nil }
-func committed[C any](C, *kmsg.OffsetCommitRequest, *kmsg.OffsetCommitResponse, error) {}
+func partitions[C any](context.Context, C, map[string][]int32)                             {}
+func blocked[C any](context.Context, C)                                                    {}
+func fetched[C any](context.Context, C, *kmsg.OffsetFetchResponse) error                   { return nil }
+func autoCommitted[C any](C, *kmsg.OffsetCommitRequest, *kmsg.OffsetCommitResponse, error) {}
 
 // noDecompressor is a decompressor of a user's.
 type noDecompressor struct{}
