@@ -115,6 +115,7 @@ func (p *partition) acceptLocked(a *answer, n *notices) outcome {
 	follows := p.preferLocked(a, n)
 	if len(a.part.RecordBatches) == 0 {
 		p.trouble.streak = 0
+		p.ails.fetch.ended()
 		if follows {
 			return outcome{got: true, served: true}
 		}
@@ -158,9 +159,11 @@ func (p *partition) scanLocked(a *answer, n *notices) outcome {
 		p.leaveLocked(p.batchError(res.Err), n) // the leader may have the batch whole
 	case res.Err != nil:
 		q.err = p.batchError(res.Err)
+		p.ails.fetch.failed(q.err, time.Now())
 		p.parkHereLocked()
 	default:
 		p.trouble.streak = 0
+		p.ails.fetch.ended()
 	}
 	n.moved = p.appendLocked(q) || n.moved
 	return outcome{got: progressed, served: true}
@@ -188,7 +191,7 @@ func (p *partition) failAtAnomalyLocked(q *piece, at int64, an Anomaly) {
 	}
 	q.end = min(q.end, at)
 	q.err = &AnomalyError{Anomaly: an}
-	p.restLocked()
+	p.stopLocked(q.err)
 }
 
 func (p *partition) anomaliesOf(found []pass.Anomaly) []Anomaly {

@@ -19,6 +19,10 @@ type broker struct {
 
 	mu    sync.Mutex
 	parts []*partition // asked for here, in the order of their turns
+	sent  time.Time    // when the Fetch in flight was sent; zero if none is
+	due   time.Time    // when its answer is late
+
+	ails sharedStreak // requests without a usable answer
 
 	// Of the goroutine alone:
 	scanner   pass.Scanner

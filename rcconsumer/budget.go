@@ -65,6 +65,13 @@ func (b *budget) release(n int64) {
 	b.freed()
 }
 
+// full reports whether nothing could be reserved.
+func (b *budget) full() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.held >= b.limit
+}
+
 // holds is how many bytes are here.
 func (b *budget) holds() int64 {
 	b.mu.Lock()

@@ -133,7 +133,7 @@ func (c *Consumer) GetConsumeTopics() []string {
 	return append([]string{}, slices.Sorted(maps.Keys(c.sub.named))...)
 }
 
-// change changes what is subscribed in direct mode, and ends the reading of the
+// change changes what is subscribed, and ends the reading of the
 // partitions that fn returns. It is the one way from the methods above to the
 // subscription.
 func (c *Consumer) change(fn func(*subscription) (gone []*partition)) {

@@ -44,6 +44,8 @@ type commits struct {
 
 	mu     sync.Mutex
 	asking int // commits of the caller's in flight: nothing is committed beside them
+
+	ails sharedStreak
 }
 
 // claim is an offset on its way to the group.
@@ -185,6 +187,7 @@ func (s *commits) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+		s.settled()
 		if s.idle() {
 			s.auto(ctx)
 		}

@@ -82,6 +82,7 @@ type envelope struct {
 // refused here answered like the rest.
 func (e *envelope) answered(done commitFunc) func(*kgo.Client, *kmsg.OffsetCommitRequest, *kmsg.OffsetCommitResponse, error) {
 	return func(_ *kgo.Client, req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
+		e.s.heard(req, resp, err)
 		if resp != nil {
 			nameTopics(req, resp)
 			e.note(req, resp)

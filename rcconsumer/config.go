@@ -28,12 +28,14 @@ type config struct {
 	reset      offsetSpec
 	startAsSet kgo.Offset // start as the user wrote it
 
-	group            string // "": no group
-	commitMode       commitMode
-	commitInterval   time.Duration
-	blockOnPoll      bool
-	rebalanceTimeout time.Duration
-	adjust           adjustFunc // nil if not set
+	group             string // "": no group
+	commitMode        commitMode
+	commitInterval    time.Duration
+	blockOnPoll       bool
+	rebalanceTimeout  time.Duration
+	sessionTimeout    time.Duration
+	heartbeatInterval time.Duration
+	adjust            adjustFunc // nil if not set
 
 	readUncommitted bool
 	keepControl     bool
@@ -68,6 +70,7 @@ type config struct {
 func split(opts []kgo.Opt) (o ours, theirs []kgo.Opt, err error) {
 	o.bufferBytes = DefaultBufferBytes
 	o.stableInterval = DefaultStableOffsetInterval
+	o.blockedAfter = DefaultBlockedAfter
 	for i, opt := range opts {
 		if opt == nil {
 			return o, nil, fmt.Errorf("option %d of %d is nil", i+1, len(opts))
@@ -103,10 +106,11 @@ func defaults() []kgo.Opt {
 // neutral is put behind the user's options: kgo itself must not consume. Of a
 // group it keeps the membership.
 func (c *Consumer) neutral() []kgo.Opt {
+	opts := []kgo.Opt{kgo.WithHooks(c.watch)}
 	if c.group != nil {
-		return c.group.options()
+		return append(opts, c.group.options()...)
 	}
-	return []kgo.Opt{kgo.ConsumeTopics(), kgo.ConsumePartitions(nil)}
+	return append(opts, kgo.ConsumeTopics(), kgo.ConsumePartitions(nil))
 }
 
 // probe reads option values from a client that never starts: its first hook
@@ -157,41 +161,43 @@ func construct(opts []kgo.Opt) (err error) {
 
 func configOf(cl *kgo.Client) config {
 	c := config{
-		given:            cl,
-		topics:           value[[]string](cl, kgo.ConsumeTopics),
-		regex:            value[bool](cl, kgo.ConsumeRegex),
-		excluded:         value[[]string](cl, kgo.ConsumeExcludeTopics),
-		partitions:       value[map[string]map[int32]kgo.Offset](cl, kgo.ConsumePartitions),
-		start:            specOf(value[kgo.Offset](cl, kgo.ConsumeStartOffset)),
-		startAsSet:       value[kgo.Offset](cl, kgo.ConsumeStartOffset),
-		group:            value[string](cl, kgo.ConsumerGroup),
-		commitMode:       commitModeOf(cl),
-		commitInterval:   value[time.Duration](cl, kgo.AutoCommitInterval),
-		blockOnPoll:      value[bool](cl, kgo.BlockRebalanceOnPoll),
-		rebalanceTimeout: value[time.Duration](cl, kgo.RebalanceTimeout),
-		adjust:           value[adjustFunc](cl, kgo.AdjustFetchOffsetsFn),
-		reset:            specOf(value[kgo.Offset](cl, kgo.ConsumeResetOffset)),
-		readUncommitted:  value[int8](cl, kgo.FetchIsolationLevel) == 0,
-		keepControl:      value[bool](cl, kgo.KeepControlRecords),
-		keepRetryable:    value[bool](cl, kgo.KeepRetryableFetchErrors),
-		skipCRC:          value[bool](cl, kgo.DisableFetchCRCValidation),
-		maxWait:          value[time.Duration](cl, kgo.FetchMaxWait),
-		minBytes:         value[int32](cl, kgo.FetchMinBytes),
-		maxBytes:         value[int32](cl, kgo.FetchMaxBytes),
-		maxPartBytes:     value[int32](cl, kgo.FetchMaxPartitionBytes),
-		maxConcurrent:    value[int](cl, kgo.MaxConcurrentFetches),
-		noSessions:       value[bool](cl, kgo.DisableFetchSessions),
-		rack:             value[string](cl, kgo.Rack),
-		recheck:          value[time.Duration](cl, kgo.RecheckPreferredReplicaInterval),
-		maxDecompressed:  value[int](cl, kgo.MaxDecompressBatchBytes),
-		pools:            value[[]kgo.Pool](cl, kgo.WithPools),
-		allHooks:         value[[]kgo.Hook](cl, kgo.WithHooks)[1:], // without the probe
-		metadataMaxAge:   value[time.Duration](cl, kgo.MetadataMaxAge),
-		missingAfter:     value[time.Duration](cl, kgo.ConsiderMissingTopicDeletedAfter),
-		autoCreate:       value[bool](cl, kgo.AllowAutoTopicCreation),
-		backoff:          value[func(int) time.Duration](cl, kgo.RetryBackoffFn),
-		requestTimeout:   value[time.Duration](cl, kgo.RequestTimeoutOverhead),
-		logger:           value[kgo.Logger](cl, kgo.WithLogger),
+		given:             cl,
+		topics:            value[[]string](cl, kgo.ConsumeTopics),
+		regex:             value[bool](cl, kgo.ConsumeRegex),
+		excluded:          value[[]string](cl, kgo.ConsumeExcludeTopics),
+		partitions:        value[map[string]map[int32]kgo.Offset](cl, kgo.ConsumePartitions),
+		start:             specOf(value[kgo.Offset](cl, kgo.ConsumeStartOffset)),
+		startAsSet:        value[kgo.Offset](cl, kgo.ConsumeStartOffset),
+		group:             value[string](cl, kgo.ConsumerGroup),
+		commitMode:        commitModeOf(cl),
+		commitInterval:    value[time.Duration](cl, kgo.AutoCommitInterval),
+		blockOnPoll:       value[bool](cl, kgo.BlockRebalanceOnPoll),
+		rebalanceTimeout:  value[time.Duration](cl, kgo.RebalanceTimeout),
+		sessionTimeout:    value[time.Duration](cl, kgo.SessionTimeout),
+		heartbeatInterval: value[time.Duration](cl, kgo.HeartbeatInterval),
+		adjust:            value[adjustFunc](cl, kgo.AdjustFetchOffsetsFn),
+		reset:             specOf(value[kgo.Offset](cl, kgo.ConsumeResetOffset)),
+		readUncommitted:   value[int8](cl, kgo.FetchIsolationLevel) == 0,
+		keepControl:       value[bool](cl, kgo.KeepControlRecords),
+		keepRetryable:     value[bool](cl, kgo.KeepRetryableFetchErrors),
+		skipCRC:           value[bool](cl, kgo.DisableFetchCRCValidation),
+		maxWait:           value[time.Duration](cl, kgo.FetchMaxWait),
+		minBytes:          value[int32](cl, kgo.FetchMinBytes),
+		maxBytes:          value[int32](cl, kgo.FetchMaxBytes),
+		maxPartBytes:      value[int32](cl, kgo.FetchMaxPartitionBytes),
+		maxConcurrent:     value[int](cl, kgo.MaxConcurrentFetches),
+		noSessions:        value[bool](cl, kgo.DisableFetchSessions),
+		rack:              value[string](cl, kgo.Rack),
+		recheck:           value[time.Duration](cl, kgo.RecheckPreferredReplicaInterval),
+		maxDecompressed:   value[int](cl, kgo.MaxDecompressBatchBytes),
+		pools:             value[[]kgo.Pool](cl, kgo.WithPools),
+		allHooks:          value[[]kgo.Hook](cl, kgo.WithHooks)[1:], // without the probe
+		metadataMaxAge:    value[time.Duration](cl, kgo.MetadataMaxAge),
+		missingAfter:      value[time.Duration](cl, kgo.ConsiderMissingTopicDeletedAfter),
+		autoCreate:        value[bool](cl, kgo.AllowAutoTopicCreation),
+		backoff:           value[func(int) time.Duration](cl, kgo.RetryBackoffFn),
+		requestTimeout:    value[time.Duration](cl, kgo.RequestTimeoutOverhead),
+		logger:            value[kgo.Logger](cl, kgo.WithLogger),
 	}
 	if d := value[kgo.Decompressor](cl, kgo.WithDecompressor); d != nil && reflect.TypeOf(d) != reflect.TypeOf(kgo.DefaultDecompressor()) {
 		c.decompressor = d

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -22,6 +24,7 @@ type Consumer struct {
 	ended  chan struct{}  // closed when Close is done
 
 	group  *group // nil without one
+	watch  *watch
 	report *reporter
 	budget *budget
 	limits limits
@@ -32,14 +35,19 @@ type Consumer struct {
 	fetch  fetchFunc
 	slots  chan struct{} // kgo.MaxConcurrentFetches; nil if not limited
 
-	mu      sync.Mutex
-	sub     subscription
-	parts   map[string]map[int32]*partition
-	brokers map[int32]*broker
-	known   map[int32]bool // brokers that the newest metadata names
-	opened  bool           // New is done with hooks
-	running bool           // there is, or was, something to read
-	closed  bool
+	mu       sync.Mutex
+	sub      subscription
+	parts    map[string]map[int32]*partition
+	brokers  map[int32]*broker
+	known    map[int32]bool // brokers that the newest metadata names
+	opened   bool           // New is done with hooks
+	running  bool           // there is, or was, something to read
+	closed   bool
+	closedAt time.Time // when Close was called
+
+	polls     atomic.Int32 // polls in progress
+	pollEnded moment       // when the last one returned
+	stirred   atomic.Bool  // a loop over Records took a record since that was noted
 
 	out    handOut
 	stable bell // rings when a last stable offset changed
@@ -91,6 +99,7 @@ func newConsumer(cfg config) *Consumer {
 		brokers: make(map[int32]*broker),
 		ended:   make(chan struct{}),
 	}
+	c.watch = newWatch()
 	c.limits.set(cfg.maxBytes, cfg.maxPartBytes)
 	c.sub = newSubscription(&c.cfg)
 	c.group = newGroup(c)
@@ -111,6 +120,7 @@ func newConsumer(cfg config) *Consumer {
 func (c *Consumer) open(cl *kgo.Client) {
 	c.cl = cl
 	c.ctx, c.cancel = context.WithCancel(cl.Context())
+	context.AfterFunc(c.ctx, func() { c.watch.over.set(c.watch.began, time.Now()) })
 	each(c.cfg.hooks, func(h HookNewClient) { h.OnNewClient(c) })
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,7 +197,9 @@ func (c *Consumer) Ping(ctx context.Context) error {
 func (c *Consumer) Close() {
 	c.mu.Lock()
 	again := c.closed
-	c.closed = true
+	if !again {
+		c.closed, c.closedAt = true, time.Now()
+	}
 	c.mu.Unlock()
 	if again {
 		<-c.ended

@@ -165,13 +165,15 @@ func (p *partition) damagedLocked(q *piece, k pass.Kept, err error) {
 	p.dropLocked()
 	p.phase = fetching
 	p.fetchFromLocked(max(p.pos.Next, k.First()), p.pos.NextEpoch)
+	wrapped := p.batchError(err)
 	if pass.IsTooLarge(err) {
-		p.restLocked() // fetched again it would be as large
+		p.stopLocked(wrapped) // fetched again it would be as large
 	} else {
+		p.undecodableLocked(p.fetchOffset, wrapped)
 		p.parkHereLocked()
 	}
 	p.appendLocked(&piece{
-		end: -1, endEpoch: -1, err: p.batchError(err),
+		end: -1, endEpoch: -1, err: wrapped,
 		highWatermark: q.highWatermark, lastStableOffset: q.lastStableOffset, logStartOffset: q.logStartOffset,
 	})
 }

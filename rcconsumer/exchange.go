@@ -17,11 +17,13 @@ func (b *broker) fetch(ctx context.Context, pl *plan, reserved int64) {
 		return
 	}
 	sent := time.Now()
-	overdue := b.c.meta.watch(wait + time.Second) // the leader may have moved or died
+	b.sends(wait + lateFetch)
+	overdue := b.c.meta.watch(wait + lateFetch) // the leader may have moved or died
 	req := pl.request(&b.c.cfg, int32(reserved), b.c.limits.partition.Load(), wait)
 	within := b.prepare(pl, req)
 	resp, release, err := b.c.fetch(ctx, b.id, req)
 	overdue()
+	b.answered()
 	b.c.end()
 	l := newLease(b.c.budget, reserved)
 	l.release = release
@@ -41,12 +43,16 @@ func (b *broker) fetch(ctx context.Context, pl *plan, reserved int64) {
 		}
 		return
 	}
+	b.ails.ended()
 	got := b.deliver(pl, resp, l)
 	if within {
 		b.remember(pl, resp)
 	}
 	b.pace(got, pl.leftOut, wait, time.Since(sent))
 }
+
+// lateFetch is how long after its wait a Fetch has to be answered.
+const lateFetch = time.Second
 
 // prepare makes the request part of the broker's fetch session, if it is to be.
 func (b *broker) prepare(pl *plan, req kmsg.Request) (within bool) {
@@ -81,6 +87,10 @@ func (b *broker) failed(ctx context.Context, err error) {
 	}
 	b.failures++
 	now := time.Now()
+	b.ails.failed(err, now)
+	if isTransport(err) {
+		b.c.watch.failed(err)
+	}
 	b.notBefore = later(b.notBefore, now.Add(max(minBackoff, b.c.cfg.backoff(b.failures))))
 	b.desert(err)
 	b.c.meta.refresh()

@@ -73,6 +73,8 @@ func (c *config) ownValue(name string) (v any, ours bool) {
 		return c.stableInterval, true
 	case "MaxPollInterval":
 		return c.maxPollInterval, true
+	case "BlockedAfter":
+		return c.blockedAfter, true
 	case "ReadUncommitted":
 		return c.readUncommitted, true
 	default:

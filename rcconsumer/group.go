@@ -20,6 +20,7 @@ type group struct {
 	guard   stuckGuard
 	commits commits
 	renewals
+	membership
 	ready chan struct{} // closed when callbacks may use the consumer
 }
 
@@ -170,6 +171,9 @@ func (c *Consumer) LeaveGroup() { _ = c.LeaveGroupContext(c.cl.Context()) }
 // without a group. A nil context does not wait. Do not call it with another
 // context from a callback of the group, which it would wait for.
 func (c *Consumer) LeaveGroupContext(ctx context.Context) error {
+	if c.group != nil {
+		c.group.leaving()
+	}
 	err := c.cl.LeaveGroupContext(ctx)
 	if c.group != nil {
 		c.group.afterLeaving()
@@ -188,6 +192,7 @@ func (g *group) afterLeaving() {
 	}
 	g.c.last.Go(func() {
 		_ = g.c.cl.LeaveGroupContext(g.c.cl.Context()) // returns when the member has left
+		g.gone()
 		for _, p := range g.c.allPartitions() {
 			g.c.release(p)
 		}

@@ -16,6 +16,11 @@ func (g *group) assigned(ctx context.Context, _ *kgo.Client, added map[string][]
 			g.await(topic, id)
 		}
 	}
+	if len(added) == 0 {
+		g.inSession()
+	} else {
+		g.asks()
+	}
 	if fn := g.c.cfg.assigned; fn != nil {
 		fn(ctx, g.c, added)
 	}
@@ -26,9 +31,11 @@ func (g *group) assigned(ctx context.Context, _ *kgo.Client, added map[string][]
 // anew: they begin anew too. Nothing is left for kgo to consume.
 func (g *group) offsetsFetched(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	<-g.ready
+	fetched := make(map[key]bool)
 	committed := make(map[key]kgo.EpochOffset)
 	for topic, ps := range offsets {
 		for id, o := range ps {
+			fetched[key{topic: topic, partition: id}] = true
 			if eo := o.EpochOffset(); eo.Offset >= 0 {
 				committed[key{topic: topic, partition: id}] = kgo.EpochOffset{Epoch: eo.Epoch, Offset: eo.Offset}
 			} else {
@@ -55,7 +62,9 @@ func (g *group) offsetsFetched(ctx context.Context, offsets map[string]map[int32
 			g.begin(topic, id, specOf(o), at)
 		}
 	}
-	g.leftOut()
+	g.leftOut(fetched)
+	g.asking.unset()
+	g.inSession()
 	g.c.meta.refresh()
 	return nil, nil //nolint:nilnil // an empty map: kgo has nothing to consume
 }
@@ -63,8 +72,11 @@ func (g *group) offsetsFetched(ctx context.Context, offsets map[string]map[int32
 // leftOut ends the wait for the group's offset where none will come: the
 // coordinator refused it, or the user's function left the partition out. It is
 // read once somebody seeks in it.
-func (g *group) leftOut() {
+func (g *group) leftOut(fetched map[key]bool) {
 	for _, p := range g.c.allPartitions() {
+		if !fetched[p.key()] {
+			p.unnamed()
+		}
 		if p.started(offsetSpec{at: atNowhere}, noOffset) {
 			g.c.place(p)
 		}
@@ -124,7 +136,9 @@ func (p *partition) started(start offsetSpec, committed kgo.EpochOffset) bool {
 	switch {
 	case p.sought != nil:
 		p.soughtLocked(*p.sought)
-	case start.at == atCommitted, start.at == atNowhere:
+	case start.at == atCommitted:
+		p.stopLocked(errNoCommittedOffset)
+	case start.at == atNowhere:
 		p.restLocked()
 	default:
 		p.beginLocked(start)

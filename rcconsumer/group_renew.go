@@ -80,6 +80,10 @@ func (g *group) renew(topic string, old [16]byte) {
 func (g *group) add(topics []string) {
 	g.want(topics)
 	g.c.cl.AddConsumeTopics(topics...)
+	if !g.c.cfg.regex {
+		g.c.change(func(s *subscription) []*partition { s.name(topics...); return nil })
+		g.c.meta.refresh()
+	}
 }
 
 // purge ends that anything of the topics is handed out. What was handed out can
@@ -91,5 +95,11 @@ func (g *group) purge(topics []string) {
 			p.leave(false)
 		}
 	}
+	g.c.change(func(s *subscription) []*partition {
+		for _, topic := range topics {
+			s.purge(topic)
+		}
+		return nil
+	})
 	g.c.dropErrorsOf(topics)
 }

@@ -109,9 +109,10 @@ func (p *partition) beginAnewLocked(n *notices) {
 	p.follow = following{replica: noLeader}
 	p.forgetEndsLocked(-1, -1)
 	if p.c.cfg.reset.noReset {
+		err := fmt.Errorf("topic %s partition %d: the topic was deleted and created again: %w", p.topic, p.id, kerr.UnknownTopicID)
 		p.dropLocked()
-		p.restLocked()
-		p.handOutLocked(fmt.Errorf("topic %s partition %d: the topic was deleted and created again: %w", p.topic, p.id, kerr.UnknownTopicID), n)
+		p.stopLocked(err)
+		p.handOutLocked(err, n)
 		return
 	}
 	spec := p.c.cfg.reset

@@ -22,6 +22,9 @@ type metadata struct {
 	failures int
 	told     map[key]toldError    // last error told; by topic and partition, by neither for the request itself
 	missing  map[string]time.Time // since when topics that are read are missing
+
+	ails   sharedStreak // requests without an answer
+	topics rounds       // errors of topics and partitions, by answer
 }
 
 // refreshEvery is the shortest time between two Metadata requests.
@@ -80,23 +83,39 @@ func (m *metadata) run(ctx context.Context) {
 func (m *metadata) update(ctx context.Context) time.Duration {
 	named, all := m.c.subscribed()
 	if len(named) == 0 && !all {
+		m.ails.ended()
+		m.topics.turn()
 		return m.c.cfg.metadataMaxAge
 	}
 	m.forgetTold(named, all)
 	resp, err := m.request(ctx, named, all)
 	if err != nil {
 		m.failures++
+		m.failedToAsk(err)
 		m.tell(key{partition: -1}, fmt.Errorf("metadata: %w", err))
 		return backoff(m.failures, 250*time.Millisecond, 2500*time.Millisecond)
 	}
 	delete(m.told, key{partition: -1})
 	complete := m.apply(resp, all)
+	m.ails.ended()
+	m.topics.turn()
 	if !complete {
 		m.failures++
 		return backoff(m.failures, 250*time.Millisecond, 2500*time.Millisecond)
 	}
 	m.failures = 0
 	return m.c.cfg.metadataMaxAge
+}
+
+// failedToAsk notes for Health that there was no answer.
+func (m *metadata) failedToAsk(err error) {
+	if isCancelled(err) {
+		return
+	}
+	m.ails.failed(err, time.Now())
+	if isTransport(err) {
+		m.c.watch.failed(err)
+	}
 }
 
 // toldError is an error that was told, and the change that had named its topic
@@ -158,6 +177,7 @@ func (m *metadata) apply(resp *kmsg.MetadataResponse, all bool) (complete bool) 
 // error that may go away is retried and only logged, any other is handed out as
 // well.
 func (m *metadata) failed(k key, err error) {
+	m.topics.failed(k, err, time.Now())
 	wrapped := fmt.Errorf("topic %s: metadata: %w", k.topic, err)
 	if k.partition >= 0 {
 		wrapped = fmt.Errorf("topic %s partition %d: metadata: %w", k.topic, k.partition, err)

@@ -23,6 +23,7 @@ type ours struct {
 	commitRecordsOnly bool
 	stableInterval    time.Duration
 	maxPollInterval   time.Duration // 0: not limited
+	blockedAfter      time.Duration
 	callbacks
 }
 

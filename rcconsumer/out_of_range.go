@@ -18,12 +18,14 @@ func (p *partition) resolveRangeLocked(j *job, n *notices) {
 		// would skip or repeat data.
 		p.phase = fetching
 		p.parkLocked(backoff(j.want.tries+1, 50*time.Millisecond, 2*time.Second))
+		p.ails.fetch.failed(kerr.OffsetOutOfRange, time.Now())
 		n.err = kerr.OffsetOutOfRange
 		return
 	case p.c.cfg.reset.noReset:
-		p.restLocked()
+		err := j.want.outOfRangeError(p, start, end)
+		p.stopLocked(err)
 		p.forgetEndsLocked(start, end)
-		p.handOutLocked(j.want.outOfRangeError(p, start, end), n)
+		p.handOutLocked(err, n)
 		return
 	}
 	to, lost := j.afterLoss(&p.c.cfg, start, end)
@@ -66,6 +68,7 @@ func (p *partition) jumpLocked(to listed, err error, n *notices) {
 // error that will not go away by itself is handed out as well, as kgo does.
 func (p *partition) listFailedLocked(err error, n *notices) {
 	p.trouble.streak++
+	p.ails.list.failed(err, time.Now())
 	p.parkLocked(backoff(p.trouble.streak, 100*time.Millisecond, 5*time.Second))
 	if p.trouble.told.fresh(err, time.Now()) {
 		n.err = err

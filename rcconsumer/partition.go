@@ -54,14 +54,17 @@ type partition struct {
 	doubted     bool  // the leader may not have what lies in front of fetchOffset
 	parked      time.Time
 	trouble     trouble // errors of this partition in a row
+	ails        ails    // what Health tells of it
 	quiet       int     // answers in a row without bytes that did not wait
 	probe       probing // is anything left below the last stable offset?
 
 	queue   []*piece
-	queued  int  // record bytes in queue
-	polling bool // a poll is taking from queue
+	queued  int       // record bytes in queue
+	waits   time.Time // since when something is in queue
+	polling bool      // a poll is taking from queue
 
 	pos       Position
+	heldSince time.Time // since when an open transaction has held back this last stable offset
 	endsEpoch int32     // leader epoch of the ends in pos
 	lineage   uint64    // changes when what a leader said before says nothing of the ends any more
 	began     time.Time // when the consumer learnt of the partition
@@ -118,6 +121,8 @@ func (p *partition) seekLocked(at int64, epoch int32) {
 	p.pos.readTo = 0
 	p.lastTime = time.Time{}
 	p.trouble, p.probe, p.quiet = trouble{}, probing{}, 0
+	p.ails.decode.ended()
+	p.ails.stopped.ended()
 	p.parked = time.Time{}
 	p.progress.begin(kgo.EpochOffset{Epoch: p.pos.NextEpoch, Offset: at})
 	if p.leaving {
@@ -139,6 +144,7 @@ func (p *partition) awaitLocked(w want) {
 	}
 	p.dropLocked()
 	p.phase = awaiting
+	p.ails.stopped.ended()
 	p.want = w
 	p.parked = time.Time{}
 }
@@ -182,6 +188,7 @@ func (p *partition) endsLocked(epoch int32, logStart, lso, hw int64) (stable boo
 		}
 		p.pos.LastStableOffset = lso
 	}
+	p.heldLocked(stable, now)
 	p.endsEpoch = max(epoch, p.endsEpoch)
 	return stable
 }
@@ -191,7 +198,7 @@ func (p *partition) endsLocked(epoch int32, logStart, lso, hw int64) (stable boo
 func (p *partition) forgetEndsLocked(start, hw int64) {
 	p.lineage++
 	p.pos.LogStartOffset, p.pos.LastStableOffset, p.pos.HighWatermark = start, -1, hw
-	p.pos.StableSince = time.Time{}
+	p.pos.StableSince, p.heldSince = time.Time{}, time.Time{}
 }
 
 // passOptionsLocked is how the next answer is scanned.

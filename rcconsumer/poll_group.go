@@ -23,16 +23,42 @@ func (c *Consumer) polled() {
 	}
 }
 
-// pollBegins and pollEnds tell [MaxPollInterval] that the caller is alive.
+// pollBegins and pollEnds tell [MaxPollInterval] and [Consumer.Health] that the
+// caller is alive.
 func (c *Consumer) pollBegins() {
+	c.polls.Add(1)
+	c.guardBegins()
+}
+
+func (c *Consumer) pollEnds() {
+	c.guardEnds()
+	c.pollEnded.set(c.watch.began, time.Now())
+	c.polls.Add(-1)
+}
+
+func (c *Consumer) guardBegins() {
 	if c.group != nil {
 		c.group.guard.begins()
 	}
 }
 
-func (c *Consumer) pollEnds() {
+func (c *Consumer) guardEnds() {
 	if c.group != nil {
 		c.group.guard.ends()
+	}
+}
+
+// stir tells Health alone that the caller took a record. Noted is when with
+// noteStir: to look at the clock for each record would cost too much.
+func (c *Consumer) stir() {
+	if !c.stirred.Load() {
+		c.stirred.Store(true)
+	}
+}
+
+func (c *Consumer) noteStir() {
+	if c.stirred.Swap(false) {
+		c.pollEnded.set(c.watch.began, time.Now())
 	}
 }
 

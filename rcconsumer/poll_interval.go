@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -66,6 +67,8 @@ type stuckGuard struct {
 	given map[string]bool // topics given up until the caller polls; nil if none are
 	late  *PollIntervalError
 	back  bool // the caller has polled since
+
+	overdue atomic.Pointer[PollIntervalError] // until the caller is back
 }
 
 // begins notes that a poll begins.
@@ -171,7 +174,11 @@ func (s *stuckGuard) takeBack(since time.Time, ps []*partition) {
 	}
 	s.taken, s.back = ps, false
 	s.late = &PollIntervalError{Interval: s.limit, Since: since, Left: s.leaves()}
+	s.overdue.Store(s.late)
 	s.mu.Unlock()
+	if s.leaves() {
+		s.g.leaving()
+	}
 	c.report.log(kgo.LogLevelError, "nobody polls; the group's partitions go to other members",
 		"group", c.cfg.group, "last_poll", since, "allowed", s.limit)
 	for _, p := range ps {
@@ -184,6 +191,7 @@ func (s *stuckGuard) takeBack(since time.Time, ps []*partition) {
 		s.g.gate.allow() // not before: a rebalance that waits would assign partitions once more
 		if s.leaves() {
 			_ = c.cl.LeaveGroupContext(c.cl.Context()) // kgo logs why
+			s.g.gone()
 		}
 	})
 }
@@ -202,6 +210,7 @@ func (s *stuckGuard) comeBack() {
 		}
 	}
 	s.given, s.taken, s.back = nil, nil, false
+	s.overdue.Store(nil)
 }
 
 // leaves reports whether a member that gives its partitions up leaves the group:

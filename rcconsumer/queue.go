@@ -1,6 +1,10 @@
 package rcconsumer
 
-import "github.com/twmb/franz-go/pkg/kgo"
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
 
 // dropLocked forgets everything queued, errors and jumps included, and makes
 // answers on their way worthless. What was handed out stays handed out: Next
@@ -89,6 +93,9 @@ func (p *partition) appendLocked(q *piece) (moved bool) {
 		p.queue[n-1] = q // the same trouble again, and nobody asked: the newest is enough
 		p.queued += q.bytes - before.bytes
 		return false
+	}
+	if len(p.queue) == 0 {
+		p.waits = time.Now()
 	}
 	p.queue = append(p.queue, q)
 	p.queued += q.bytes

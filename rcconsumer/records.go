@@ -62,17 +62,29 @@ type iteration struct {
 
 // next is one step: a record, an error, or neither at the end.
 func (it *iteration) next() (*kgo.Record, error) {
-	it.c.pollBegins()
-	defer it.c.pollEnds()
+	it.c.guardBegins()
+	defer it.c.guardEnds()
 	if it.ctx != nil && it.ctx.Err() != nil {
 		it.over = true
 		return nil, it.ctx.Err()
 	}
 	if it.p != nil && it.c.mayGoOn() {
 		if r := it.p.takeOne(); r != nil {
+			it.c.stir()
 			return r, nil
 		}
 	}
+	return it.await()
+}
+
+// await is next where a poll is needed.
+func (it *iteration) await() (*kgo.Record, error) {
+	it.c.polls.Add(1)
+	defer func() {
+		it.c.stir()
+		it.c.noteStir()
+		it.c.polls.Add(-1)
+	}()
 	it.c.report.pollStart(it.ctx)
 	it.worked()
 	for {

@@ -163,9 +163,11 @@ func (p *partition) resolvedLocked(j *job, n *notices) {
 		p.listFailedLocked(err, n)
 		return
 	}
+	p.ails.list.ended()
 	if spec := j.want.spec; !j.want.outOfRange && spec.at == atCommitted && !spec.byTime {
-		p.restLocked()
-		p.handOutLocked(fmt.Errorf("topic %s partition %d: %w", p.topic, p.id, errNoCommittedOffset), n)
+		err := fmt.Errorf("topic %s partition %d: %w", p.topic, p.id, errNoCommittedOffset)
+		p.stopLocked(err)
+		p.handOutLocked(err, n)
 		return
 	}
 	if !j.want.outOfRange {

@@ -14,6 +14,9 @@ import (
 // may become unless [StableOffsetInterval] says otherwise.
 const DefaultStableOffsetInterval = 5 * time.Second
 
+// noteStirs is how often is noted, at least, that the caller takes records.
+const noteStirs = 10 * time.Second
+
 const minStableOffsetInterval = 100 * time.Millisecond
 
 // StableOffsetInterval bounds the age of LastStableOffset and HighWatermark in
@@ -77,11 +80,12 @@ func (s *sampler) join() time.Duration { return s.c.cfg.stableInterval - s.every
 
 func (s *sampler) run(ctx context.Context) {
 	for ctx.Err() == nil {
+		s.c.noteStir()
 		due, next := s.due(time.Now())
 		for leader, samples := range due {
 			s.c.spawn(func(ctx context.Context) { s.ask(ctx, leader, samples) })
 		}
-		sleep(ctx, next, s.wake)
+		sleep(ctx, min(next, noteStirs), s.wake)
 	}
 }
 

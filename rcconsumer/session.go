@@ -154,6 +154,7 @@ func (p *partition) unchangedLocked(total int, n *notices) {
 		p.pos.UpdatedAt = time.Now()
 	}
 	p.trouble.streak, p.trouble.unknown = 0, 0
+	p.ails.fetch.ended()
 	end := p.pos.end()
 	switch {
 	case p.fetchOffset == end || end < 0:

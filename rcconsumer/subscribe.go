@@ -14,7 +14,8 @@ import (
 type subscription struct {
 	cfg *config
 
-	// byGroup: a group says which partitions are read; none is begun from here.
+	// byGroup: a group says which partitions are read; none is begun from here,
+	// and an error of a topic that no partition is read of is kgo's to hand out.
 	byGroup bool
 
 	// named are the topics that metadata is asked for by name, each with the
@@ -31,7 +32,13 @@ type subscription struct {
 
 func newSubscription(cfg *config) subscription {
 	s := subscription{cfg: cfg, named: make(map[string]uint64), pinned: make(map[string]map[int32]offsetSpec)}
-	if s.byGroup = cfg.group != ""; s.byGroup || cfg.regex {
+	if s.byGroup = cfg.group != ""; s.byGroup {
+		if !cfg.regex {
+			s.name(cfg.topics...) // for Health: kgo says little of them
+		}
+		return s
+	}
+	if cfg.regex {
 		return s
 	}
 	for topic, ps := range cfg.partitions {
@@ -55,10 +62,12 @@ func (s *subscription) empty() bool {
 	return len(s.named) == 0
 }
 
-// name makes metadata be asked for a topic.
-func (s *subscription) name(topic string) {
-	s.changes++
-	s.named[topic] = s.changes
+// name makes metadata be asked for topics.
+func (s *subscription) name(topics ...string) {
+	for _, topic := range topics {
+		s.changes++
+		s.named[topic] = s.changes
+	}
 }
 
 // whole subscribes to all partitions of a topic, unless some are pinned.
@@ -126,7 +135,7 @@ func (c *Consumer) subscribed() (named []string, all bool) {
 func (c *Consumer) injectAsked(k key, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.cfg.regex || c.sub.named[k.topic] > 0 || c.parts[k.topic] != nil {
+	if c.cfg.regex || c.parts[k.topic] != nil || !c.sub.byGroup && c.sub.named[k.topic] > 0 {
 		c.inject(k.topic, k.partition, err)
 	}
 }

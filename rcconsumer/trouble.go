@@ -31,6 +31,7 @@ func (p *partition) parkHereLocked() {
 // failLocked hands out an error that is not going to be retried in silence;
 // the partition is asked for again all the same, ever more seldom.
 func (p *partition) failLocked(err error, n *notices) {
+	p.ails.fetch.failed(err, time.Now())
 	p.parkHereLocked()
 	p.handOutLocked(err, n)
 }
@@ -51,6 +52,7 @@ const noProgressPatience = 3
 // fetch offset.
 func (p *partition) noProgressLocked(size int, n *notices) {
 	err := p.noProgress(size)
+	p.ails.fetch.failed(err, time.Now())
 	p.parkHereLocked()
 	if p.trouble.repeats >= noProgressPatience {
 		p.handOutLocked(err, n)
@@ -107,6 +109,7 @@ func (p *partition) errorLocked(a *answer, err error, n *notices) outcome {
 // leader has moved, and a new leader ends it anyway.
 func (p *partition) retryLocked(err error, n *notices) {
 	p.trouble.streak++
+	p.ails.fetch.failed(err, time.Now())
 	p.parkLocked(backoff(p.trouble.streak, 50*time.Millisecond, 2*time.Second))
 	if p.trouble.told.fresh(err, time.Now()) {
 		n.err = err

@@ -99,6 +99,9 @@ func (r *resetter) validated(leader int32, v *validation) {
 
 // validatedLocked acts on the leader's word.
 func (p *partition) validatedLocked(a epochEnd, n *notices) {
+	if a.err == nil {
+		p.ails.list.ended()
+	}
 	switch {
 	case a.err != nil:
 		p.listFailedLocked(p.wrapEpoch(a.err), n)

@@ -44,8 +44,9 @@ type world struct {
 	muteList map[int32]bool // brokers that do not answer ListOffsets
 	slow     time.Duration  // what a forged answer to Fetch takes besides its wait
 	metadata int
-	flying   int // forged fetches being answered
-	most     int // of flying, ever
+	deaf     bool // Metadata is answered by closing the connection
+	flying   int  // forged fetches being answered
+	most     int  // of flying, ever
 }
 
 // fetched is one Fetch as a broker saw it.
@@ -152,6 +153,9 @@ func (w *world) onMetadata(kmsg.Request) (kmsg.Response, error, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.metadata++
+	if w.deaf {
+		return nil, errors.New("deaf"), true
+	}
 	return nil, nil, false
 }
 

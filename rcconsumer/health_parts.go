@@ -1,0 +1,136 @@
+package rcconsumer
+
+import (
+	"fmt"
+	"time"
+)
+
+// ails is what keeps a partition from being read, as far as it is not told by its
+// phase. A success of the same kind ends each of them.
+type ails struct {
+	fetch, list streak
+	// decode: the batch at decodeAt was fetched whole and cannot be decoded.
+	decode   streak
+	decodeAt int64
+	// stopped is why the partition rests.
+	stopped streak
+}
+
+// stopLocked rests until SetOffsets because of an error.
+func (p *partition) stopLocked(err error) {
+	p.restLocked()
+	p.ails.stopped.failed(err, time.Now())
+}
+
+// undecodableLocked notes that the batch at an offset cannot be decoded: it is
+// fetched again and again, and that this works does not help.
+func (p *partition) undecodableLocked(at int64, err error) {
+	if p.ails.decodeAt != at {
+		p.ails.decode.ended()
+	}
+	p.ails.decodeAt = at
+	p.ails.decode.failed(err, time.Now())
+}
+
+// findingsLocked tells what is amiss with the partition.
+func (p *partition) findingsLocked(now time.Time, paused bool, f findings) {
+	at := spotOf(p.key())
+	if p.leaving || p.gone {
+		return
+	}
+	f.streak(CauseFetch, at, p.ails.fetch)
+	f.streak(CauseListOffsets, at, p.ails.list)
+	if p.pos.Next <= p.ails.decodeAt {
+		f.streak(CauseUnreadable, at, p.ails.decode)
+	}
+	if s := p.ails.stopped; p.phase == resting && s.on() {
+		f.add(CauseStopped, at, s.since, brief(s.err))
+	}
+	if p.phase == assigned {
+		if since, long := p.c.group.unanswered(now); long {
+			f.add(CauseGroupOffsets, at, since, "")
+		}
+		return
+	}
+	if paused {
+		return
+	}
+	if heard := later(p.pos.UpdatedAt, p.began); now.Sub(heard) > lateAfter*p.c.cfg.stableInterval {
+		f.add(CauseLate, at, heard, "")
+	}
+	if p.blockedLocked(now) {
+		f.add(CauseBlocked, at, p.heldSince, fmt.Sprintf("last stable offset %d, high watermark %d", p.pos.LastStableOffset, p.pos.HighWatermark))
+	}
+}
+
+const (
+	// offsetsPatience is how long the group may take to say where to begin.
+	offsetsPatience = 5 * time.Second
+	// lateAfter is in intervals of StableOffsetInterval, within which two
+	// attempts to learn the ends of a partition are made.
+	lateAfter = 3
+)
+
+// blockedLocked reports whether everything readable was read, and an open
+// transaction has held back the rest for long.
+func (p *partition) blockedLocked(now time.Time) bool {
+	return !p.pos.readUncommitted && p.phase == fetching && p.pos.HeldBack() > 0 && p.pos.CaughtUp() &&
+		!p.heldSince.IsZero() && now.Sub(p.heldSince) >= p.c.cfg.blockedAfter
+}
+
+// heldLocked notes since when an open transaction has held back the same offset:
+// an idle partition's last stable offset may be older than the transaction.
+func (p *partition) heldLocked(moved bool, now time.Time) {
+	switch {
+	case p.pos.HeldBack() == 0:
+		p.heldSince = time.Time{}
+	case moved || p.heldSince.IsZero():
+		p.heldSince = now
+	}
+}
+
+// findings tells what is amiss with the broker as far as Fetch is concerned.
+func (b *broker) findings(now time.Time, f findings) {
+	s, cause := b.ails.look(), CauseFetch
+	if s.on() && isTransport(s.err) {
+		cause = CauseBroker
+	}
+	f.streak(cause, brokerSpot(b.id), s)
+	b.mu.Lock()
+	sent, due := b.sent, b.due
+	b.mu.Unlock()
+	if !s.on() && !sent.IsZero() && now.After(due) { // the failure that follows says more
+		f.add(CauseLate, brokerSpot(b.id), sent, "Fetch")
+	}
+}
+
+// sends notes that a Fetch is on its way whose answer is due after d.
+func (b *broker) sends(d time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sent = time.Now()
+	b.due = b.sent.Add(d)
+}
+
+// answered ends that.
+func (b *broker) answered() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sent = time.Time{}
+}
+
+// findings tells what is amiss with metadata, and with topics as it has them.
+func (m *metadata) findings(f findings) {
+	f.streak(CauseMetadata, spot{}, m.ails.look())
+	m.topics.each(func(k key, s streak) { f.streak(CauseMetadata, spotOf(k), s) })
+}
+
+// unnamed stops a partition for which the group named no offset: what it said of
+// it was an error.
+func (p *partition) unnamed() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.phase == assigned && p.sought == nil {
+		p.ails.stopped.failed(errNoGroupOffset, time.Now())
+	}
+}
