@@ -58,6 +58,9 @@ func (b *broker) add(p *partition) {
 func (b *broker) remove(p *partition) {
 	b.mu.Lock()
 	b.parts = slices.DeleteFunc(b.parts, func(q *partition) bool { return q == p })
+	if len(b.parts) == 0 {
+		b.ails.ended() // nobody asks it any more
+	}
 	b.mu.Unlock()
 }
 

@@ -65,11 +65,11 @@ func (b *budget) release(n int64) {
 	b.freed()
 }
 
-// full reports whether nothing could be reserved.
+// full reports whether there is no room to fetch more.
 func (b *budget) full() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.held >= b.limit
+	return b.held > 0 && b.limit-b.held < max(1, b.limit/8)
 }
 
 // holds is how many bytes are here.

@@ -16,6 +16,7 @@ func (g *group) assigned(ctx context.Context, _ *kgo.Client, added map[string][]
 			g.await(topic, id)
 		}
 	}
+	g.joins()
 	if len(added) == 0 {
 		g.inSession()
 	} else {

@@ -72,7 +72,7 @@ var causeWords = []struct {
 	{CauseClosed, "the consumer is closed"},
 	{CauseLeftGroup, "the member has left its group"},
 	{CausePollInterval, "nobody polls"},
-	{CauseUnreachable, "no broker can be reached"},
+	{CauseUnreachable, "no broker answers"},
 	{CauseStarting, "starting"},
 	{CauseAuthentication, "authentication failed"},
 	{CauseMissingRight, "a right is missing"},

@@ -119,7 +119,7 @@ func brief(err error) string {
 	case isUnreadable(err):
 		return briefUnreadable(err)
 	case errors.As(err, &dns):
-		return "no such host: " + dns.Name
+		return briefDNS(dns)
 	case errors.As(err, &opErr) && opErr.Op == "remote error":
 		return opErr.Error() // a TLS alert
 	case errors.As(err, &opErr) && opErr.Addr != nil:
@@ -127,6 +127,13 @@ func brief(err error) string {
 	default:
 		return briefCause(err)
 	}
+}
+
+func briefDNS(err *net.DNSError) string {
+	if err.IsNotFound {
+		return "no such host: " + err.Name
+	}
+	return "host name cannot be resolved: " + err.Name
 }
 
 // briefCause leaves addresses out: a local port is another one each time.

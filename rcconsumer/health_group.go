@@ -17,7 +17,17 @@ type membership struct {
 	asked  moment // when it was asked last
 }
 
-func (g *group) spot() spot { return spot{own: "group " + g.c.cfg.group} }
+func (g *group) spot() spot {
+	name := g.c.cfg.group
+	if len(name) > maxGroupName {
+		name = name[:maxGroupName] + "..."
+	}
+	return spot{own: "group " + name}
+}
+
+// maxGroupName is how much of a group's name is told: the names of topics end
+// there by themselves.
+const maxGroupName = 249
 
 // errNoGroupOffset stops a partition for which the group named no offset.
 var errNoGroupOffset = errors.New("the group gave no offset to begin at")
@@ -26,14 +36,18 @@ var errNoGroupOffset = errors.New("the group gave no offset to begin at")
 // work.
 func (g *group) life(f findings) (live bool) {
 	began := g.c.watch.began
-	if late := g.guard.overdue.Load(); late != nil && !late.Left {
-		f.add(CausePollInterval, g.spot(), late.Since, "allowed are "+late.Interval.String())
+	late, why := g.guard.overdue.Load(), ""
+	switch {
+	case late == nil:
+	case late.Left:
+		why = "no poll for " + late.Interval.String()
+	default:
+		f.add(CausePollInterval, g.spot(), late.Since, "no poll for "+late.Interval.String())
 	}
-	left := g.left.get(began)
 	if leaves := g.leaves.get(began); !leaves.IsZero() {
-		f.add(CauseLeftGroup, g.spot(), leaves, "")
+		f.add(CauseLeftGroup, g.spot(), leaves, why)
 	}
-	return left.IsZero()
+	return !g.left.isSet()
 }
 
 // findings tells what is amiss with the membership and with commits.
@@ -60,14 +74,14 @@ func (g *group) silence() time.Duration {
 	return max(g.c.cfg.sessionTimeout/2, 3*g.c.cfg.heartbeatInterval)
 }
 
-// inSession notes that the group works: a member has joined, and knows where to
-// begin.
-func (g *group) inSession() {
-	w := g.c.watch
+// inSession notes that the group works: it has named all that it is asked for.
+func (g *group) inSession() { g.c.watch.session.set(g.c.watch.began, time.Now()) }
+
+// joins notes that the member has joined.
+func (g *group) joins() {
 	if !g.joined.isSet() {
-		g.joined.set(w.began, time.Now())
+		g.joined.set(g.c.watch.began, time.Now())
 	}
-	w.session.set(w.began, time.Now())
 }
 
 // leaving and gone note that the member leaves for good, and that it has left.

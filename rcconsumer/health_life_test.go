@@ -2,6 +2,7 @@ package rcconsumer_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	saslplain "github.com/twmb/franz-go/pkg/sasl/plain"
 
 	"example.com/readcommitted/internal/batchtest"
 	"example.com/readcommitted/rcconsumer"
@@ -158,6 +160,61 @@ func TestNobodyIsBlockedWhoReadsUncommitted(t *testing.T) {
 		p.well(t)
 		time.Sleep(time.Hour)
 		require.Empty(t, p.Health().Reasons)
+	})
+}
+
+// A wrong password is told as what it is, with neither it nor the name.
+func TestHealthTellsOfARefusedLogIn(t *testing.T) {
+	for _, group := range [][]kgo.Opt{nil, {kgo.ConsumerGroup("g")}} {
+		makeWorld(t, 1, 1, func(t *testing.T, w *world) {
+			w.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.SASLAuthenticate}, Err: kerr.SaslAuthenticationFailed, TopLevel: true, Count: -1})
+			login := saslplain.Auth{User: "alice", Pass: "hunter2"}.AsMechanism()
+			c := w.consumer(append(group, kgo.ConsumeTopics(topic), kgo.SASL(login))...)
+			time.Sleep(time.Minute)
+			h := c.Health()
+			checkHealth(t, h)
+			require.False(t, h.Ready)
+			require.True(t, h.Live)
+			r, ok := reason(h, rcconsumer.CauseAuthentication)
+			require.True(t, ok, "%q", h.Reasons)
+			require.Contains(t, r.Text, "(SASL_AUTHENTICATION_FAILED)")
+			require.NotContains(t, strings.Join(h.Reasons, " "), "hunter2")
+			require.NotContains(t, strings.Join(h.Reasons, " "), "alice")
+			require.InDelta(t, time.Minute, r.Age, float64(time.Second))
+		}, kfake.EnableSASL(), kfake.Superuser("PLAIN", "alice", "another"))
+	}
+}
+
+// The brokers that took over are fine, and the one that is gone is forgotten.
+func TestHealthForgetsABrokerThatNobodyNeeds(t *testing.T) {
+	inWorld(t, 2, 2, func(t *testing.T, w *world) {
+		w.forge(0)
+		w.forge(1)
+		p := w.patient(kgo.ConsumeTopics(topic))
+		p.well(t)
+		w.change(func() { w.broken[1] = true })
+		p.ails(t, rcconsumer.CauseBroker)
+		require.NoError(t, w.MoveTopicPartition(topic, 1, 0))
+		p.well(t)
+		time.Sleep(time.Hour)
+		p.well(t)
+	})
+}
+
+// A pause of what fails ends the attempts, so that nothing is known any more.
+func TestHealthIsSilentOnFailuresOfWhatIsPaused(t *testing.T) {
+	inWorld(t, 1, 1, func(t *testing.T, w *world) {
+		w.forge(0)
+		p := w.patient(kgo.ConsumeTopics(topic))
+		p.well(t)
+		fails(kerr.KafkaStorageError)(w, p)
+		_, first := p.ails(t, rcconsumer.CauseFetch)
+		p.PauseFetchTopics(topic)
+		p.well(t)
+		time.Sleep(time.Minute)
+		p.ResumeFetchTopics(topic)
+		_, r := p.ails(t, rcconsumer.CauseFetch)
+		require.Equal(t, first.Since, r.Since, "no success came in between")
 	})
 }
 

@@ -38,7 +38,9 @@ func (p *partition) findingsLocked(now time.Time, paused bool, f findings) {
 	if p.leaving || p.gone {
 		return
 	}
-	f.streak(CauseFetch, at, p.ails.fetch)
+	if !paused && p.phase != resting { // else nobody tries
+		f.streak(CauseFetch, at, p.ails.fetch)
+	}
 	f.streak(CauseListOffsets, at, p.ails.list)
 	if p.pos.Next <= p.ails.decodeAt {
 		f.streak(CauseUnreadable, at, p.ails.decode)
@@ -95,7 +97,9 @@ func (b *broker) findings(now time.Time, f findings) {
 	if s.on() && isTransport(s.err) {
 		cause = CauseBroker
 	}
-	f.streak(cause, brokerSpot(b.id), s)
+	if now.Sub(s.last) < max(connectMemory, 2*b.c.cfg.requestTimeout) { // else nobody tries any more
+		f.streak(cause, brokerSpot(b.id), s)
+	}
 	b.mu.Lock()
 	sent, due := b.sent, b.due
 	b.mu.Unlock()
@@ -121,7 +125,13 @@ func (b *broker) answered() {
 
 // findings tells what is amiss with metadata, and with topics as it has them.
 func (m *metadata) findings(f findings) {
-	f.streak(CauseMetadata, spot{}, m.ails.look())
+	if s := m.ails.look(); s.on() {
+		cause, at := causeOf(s.err, CauseMetadata), spot{}
+		if cause != CauseMetadata {
+			at.own = "metadata"
+		}
+		f.streak(cause, at, s)
+	}
 	m.topics.each(func(k key, s streak) { f.streak(CauseMetadata, spotOf(k), s) })
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -85,11 +86,13 @@ func (w *watch) OnBrokerConnect(meta kgo.BrokerMetadata, _ time.Duration, _ net.
 }
 
 // OnBrokerWrite hears of requests.
-func (w *watch) OnBrokerWrite(_ kgo.BrokerMetadata, k int16, _ int, _, _ time.Duration, _ error) {
+func (w *watch) OnBrokerWrite(_ kgo.BrokerMetadata, k int16, _ int, _, _ time.Duration, err error) {
 	switch kmsg.Key(k) {
 	case kmsg.JoinGroup:
 		w.managed.Store(true)
-		w.waiting.set(w.began, time.Now())
+		if err == nil {
+			w.waiting.set(w.began, time.Now())
+		}
 	case kmsg.ConsumerGroupHeartbeat, kmsg.FindCoordinator:
 		w.managed.Store(true)
 	}
@@ -175,7 +178,8 @@ func (w *watch) broken(now time.Time, f findings, known map[int32]bool) {
 		case now.Sub(d.last) > connectMemory, id >= 0 && len(known) > 0 && !known[id], id < 0 && answered.After(d.last):
 			delete(w.dials, id)
 		case id < 0:
-			f.streak(CauseBroker, spot{own: fmt.Sprintf("seed broker %s:%d", d.meta.Host, d.meta.Port)}, d.streak)
+			addr := net.JoinHostPort(d.meta.Host, strconv.Itoa(int(d.meta.Port)))
+			f.streak(CauseBroker, spot{own: "seed broker " + addr}, d.streak)
 		default:
 			f.streak(CauseBroker, brokerSpot(id), d.streak)
 		}

@@ -1,0 +1,43 @@
+package rcconsumer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// What health costs while all is well: no allocation, and no lock that brokers
+// share.
+func TestHealthCostsNothingPerAnswer(t *testing.T) {
+	w, b := newWatch(), newBroker(nil, 1)
+	p := &partition{c: &Consumer{cfg: config{ours: ours{stableInterval: time.Second}}}}
+	c := new(Consumer)
+	w.mu.Lock() // whoever needs it would hang
+	defer w.mu.Unlock()
+	per := testing.AllocsPerRun(1000, func() {
+		w.OnBrokerWrite(kgo.BrokerMetadata{}, int16(kmsg.Fetch), 100, 0, 0, nil)
+		w.OnBrokerRead(kgo.BrokerMetadata{}, int16(kmsg.Fetch), 100, 0, 0, nil)
+		b.sends(time.Second)
+		b.answered()
+		b.ails.ended()
+		p.ails.fetch.ended()
+		p.heldLocked(true, w.began)
+		c.stir()
+	})
+	require.Zero(t, per)
+}
+
+func BenchmarkHealthPerAnswer(b *testing.B) {
+	w, br := newWatch(), newBroker(nil, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		w.OnBrokerWrite(kgo.BrokerMetadata{}, int16(kmsg.Fetch), 100, 0, 0, nil)
+		w.OnBrokerRead(kgo.BrokerMetadata{}, int16(kmsg.Fetch), 100, 0, 0, nil)
+		br.sends(time.Second)
+		br.answered()
+		br.ails.ended()
+	}
+}
