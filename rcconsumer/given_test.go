@@ -53,6 +53,7 @@ func TestOptionsReadBackAsGiven(t *testing.T) {
 			{rcconsumer.OnAnomalyDo, rcconsumer.AnomalyLog},
 			{rcconsumer.StableOffsetInterval, rcconsumer.DefaultStableOffsetInterval},
 			{rcconsumer.MaxPollInterval, time.Minute},
+			{rcconsumer.BlockedAfter, rcconsumer.DefaultBlockedAfter},
 			{rcconsumer.WithSlog, logger},
 			{rcconsumer.ReadUncommitted, false},
 			{kgo.NewClient, nil},
@@ -101,13 +102,13 @@ func TestOptionsThatKgoWouldIgnoreAreNamed(t *testing.T) {
 	err := rcconsumer.CheckKgoOptions(
 		kgo.ConsumerGroup("g"), rcconsumer.BufferBytes(1), rcconsumer.ReturnOnProgress(), rcconsumer.WithHooks(&counter{}, &resetHook{}, &bothHooks{}),
 		rcconsumer.WithSlog(nil), rcconsumer.OnAnomalyDo(rcconsumer.AnomalyFail), rcconsumer.CommitThroughMarkers(false),
-		rcconsumer.StableOffsetInterval(time.Second), rcconsumer.MaxPollInterval(time.Minute),
+		rcconsumer.StableOffsetInterval(time.Second), rcconsumer.MaxPollInterval(time.Minute), rcconsumer.BlockedAfter(time.Minute),
 		rcconsumer.OnPartitionsAssigned(nil), rcconsumer.OnPartitionsRevoked(nil), rcconsumer.OnPartitionsLost(nil),
 		rcconsumer.OnPartitionsCallbackBlocked(nil), rcconsumer.OnOffsetsFetched(nil), rcconsumer.AutoCommitCallback(nil),
 	)
 	require.EqualError(t, err, "options that only a Consumer honours, kgo's own client would ignore them: "+
 		"BufferBytes, ReturnOnProgress, WithHooks(*rcconsumer_test.resetHook), WithHooks(*rcconsumer_test.bothHooks), "+
-		"WithSlog, OnAnomalyDo, CommitThroughMarkers, StableOffsetInterval, MaxPollInterval, "+
+		"WithSlog, OnAnomalyDo, CommitThroughMarkers, StableOffsetInterval, MaxPollInterval, BlockedAfter, "+
 		"OnPartitionsAssigned, OnPartitionsRevoked, OnPartitionsLost, OnPartitionsCallbackBlocked, OnOffsetsFetched, AutoCommitCallback")
 	require.ErrorContains(t, rcconsumer.CheckKgoOptions(rcconsumer.BufferBytes(0)), "at least 1", "a wrong value is told first")
 }

@@ -66,11 +66,11 @@ var consumerOptions = map[string]option{
 	"RebalanceTimeout":          {honoured, kgo.RebalanceTimeout(3 * time.Second), inGroup, "", nil},
 	"Balancers":                 {leftToKgo, kgo.Balancers(kgo.RangeBalancer()), inGroup, "", nil},
 	"GroupProtocol":             {leftToKgo, kgo.GroupProtocol("p"), inGroup, "", nil},
-	"HeartbeatInterval":         {leftToKgo, kgo.HeartbeatInterval(time.Second), inGroup, "", nil},
+	"HeartbeatInterval":         {honoured, kgo.HeartbeatInterval(time.Second), inGroup, "", nil},
 	"InstanceID":                {leftToKgo, kgo.InstanceID("i"), inGroup, "", nil},
 	"RequireStableFetchOffsets": {leftToKgo, kgo.RequireStableFetchOffsets(), inGroup, "", nil}, //nolint:staticcheck // deprecated, and still kgo's
 	"ServerSideBalancer":        {leftToKgo, kgo.ServerSideBalancer(), inGroup, "", nil},
-	"SessionTimeout":            {leftToKgo, kgo.SessionTimeout(33 * time.Second), inGroup, "", nil},
+	"SessionTimeout":            {honoured, kgo.SessionTimeout(33 * time.Second), inGroup, "", nil},
 
 	"OnPartitionsAssigned":        {replaced, kgo.OnPartitionsAssigned(partitions[*kgo.Client]), inGroup, useOurs, rckgo.OnPartitionsAssigned(partitions[*rckgo.Client])},
 	"OnPartitionsRevoked":         {replaced, kgo.OnPartitionsRevoked(partitions[*kgo.Client]), inGroup, useOurs, rckgo.OnPartitionsRevoked(partitions[*rckgo.Client])},
