@@ -3,6 +3,7 @@ package clientconf
 import (
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"os"
 	"path/filepath"
 )
@@ -33,6 +34,7 @@ func (l *loader) authorities() *x509.CertPool {
 		l.add(s, problem.hint, "%s", problem.text)
 		return nil
 	}
+	l.config.Authorities = s.key
 	pool := x509.NewCertPool()
 	for _, c := range certificates {
 		pool.AddCert(c)
@@ -48,9 +50,9 @@ func (l *loader) authoritiesAt(path string) ([]*x509.Certificate, *storeError) {
 			return l.authoritiesIn(path)
 		}
 	}
-	text, _, err := l.read(path)
-	if err != nil {
-		return nil, &storeError{text: err.Error()}
+	text, problem := l.open(path)
+	if problem != nil {
+		return nil, problem
 	}
 	if problem := wantPEM(path, text); problem != nil {
 		return nil, problem
@@ -61,7 +63,7 @@ func (l *loader) authoritiesAt(path string) ([]*x509.Certificate, *storeError) {
 func (l *loader) authoritiesIn(directory string) ([]*x509.Certificate, *storeError) {
 	entries, err := os.ReadDir(directory)
 	if err != nil {
-		return nil, &storeError{text: withoutPath(directory, err).Error()}
+		return nil, &storeError{text: fmt.Sprintf("%s: %v", directory, withoutPath(err))}
 	}
 	var all []*x509.Certificate
 	for _, entry := range entries {
@@ -80,9 +82,9 @@ func (l *loader) authoritiesIn(directory string) ([]*x509.Certificate, *storeErr
 }
 
 func (l *loader) truststore(path string) ([]*x509.Certificate, *storeError) {
-	text, _, err := l.read(path)
-	if err != nil {
-		return nil, &storeError{text: err.Error()}
+	text, problem := l.open(path)
+	if problem != nil {
+		return nil, problem
 	}
 	switch kindOf(text) {
 	case storePEM:

@@ -33,12 +33,11 @@ func (l *loader) clientCertificate() (tls.Certificate, bool) {
 
 // keystore reads key and certificates from one file.
 func (l *loader) keystore(at setting) (key any, certificates []*x509.Certificate, ok bool) {
-	text, _, err := l.read(at.value)
-	if err != nil {
-		l.add(at, "", "%v", err)
+	text, problem := l.open(at.value)
+	if problem != nil {
+		l.add(at, problem.hint, "%s", problem.text)
 		return nil, nil, false
 	}
-	var problem *storeError
 	switch kindOf(text) {
 	case storePEM:
 		if key, problem = pemKey(text, l.value(keyPassword)); problem == nil {
@@ -90,12 +89,11 @@ func (l *loader) pemText(s setting, location string) ([]byte, bool) {
 	if s.key != location {
 		return inlinePEM(s.value), true
 	}
-	text, _, err := l.read(s.value)
-	if err != nil {
-		l.add(s, "", "%v", err)
-		return nil, false
+	text, problem := l.open(s.value)
+	if problem == nil {
+		problem = wantPEM(s.value, text)
 	}
-	if problem := wantPEM(s.value, text); problem != nil {
+	if problem != nil {
 		l.add(s, problem.hint, "%s", problem.text)
 		return nil, false
 	}

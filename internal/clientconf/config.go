@@ -20,6 +20,9 @@ type Config struct {
 	Mechanism string // of SASL, "" without
 	User      string // of SASL, "" without
 
+	Authorities       string // the property that gives them, "" if the system's count
+	ClientCertificate bool   // whether the client has one to show
+
 	// DialTimeout bounds one connection attempt; 0 if no property says it.
 	DialTimeout time.Duration
 

@@ -14,6 +14,7 @@ func (l *loader) encrypt() {
 	config.RootCAs = l.authorities()
 	if certificate, ok := l.clientCertificate(); ok {
 		config.Certificates = []tls.Certificate{certificate}
+		l.config.ClientCertificate = true
 	}
 	l.versions(config)
 	l.verify(config)

@@ -13,27 +13,26 @@ import (
 // below.
 const maxFileBytes = 8 << 20
 
-// readFile reads a whole file, which may be a pipe. Its errors name the file,
-// unless what should be a name cannot be one.
+// readFile reads a whole file, which may be a pipe. Its errors do not name it.
 func readFile(name string) ([]byte, fs.FileMode, error) {
 	if err := checkFileName(name); err != nil {
 		return nil, 0, err
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, 0, withoutPath(name, err)
+		return nil, 0, withoutPath(err)
 	}
 	defer func() { _ = f.Close() }() // only read
 	info, err := f.Stat()
 	if err != nil {
-		return nil, 0, withoutPath(name, err)
+		return nil, 0, withoutPath(err)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 	switch {
 	case err != nil:
-		return nil, 0, withoutPath(name, err)
+		return nil, 0, withoutPath(err)
 	case len(text) > maxFileBytes:
-		return nil, 0, fmt.Errorf("%s: larger than %d MiB", name, maxFileBytes>>20)
+		return nil, 0, fmt.Errorf("larger than %d MiB", maxFileBytes>>20)
 	}
 	return text, info.Mode(), nil
 }
@@ -47,10 +46,23 @@ func checkFileName(name string) error {
 	return nil
 }
 
-// withoutPath names the file once, and the reason.
-func withoutPath(name string, err error) error {
+// withoutPath is the reason alone.
+func withoutPath(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
-		err = path.Err
+		return path.Err
 	}
-	return fmt.Errorf("%s: %w", name, err)
+	return err
+}
+
+// open reads a file that a property names. Errors name it, unless what should be
+// a name cannot be one.
+func (l *loader) open(path string) ([]byte, *storeError) {
+	text, _, err := l.read(path)
+	switch {
+	case err == nil:
+		return text, nil
+	case checkFileName(path) != nil:
+		return nil, &storeError{text: err.Error()}
+	}
+	return nil, &storeError{text: fmt.Sprintf("%s: %v", path, err)}
 }

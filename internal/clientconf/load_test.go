@@ -18,7 +18,7 @@ func memory(files map[string]string) func(string) ([]byte, fs.FileMode, error) {
 	return func(name string) ([]byte, fs.FileMode, error) {
 		text, ok := files[name]
 		if !ok {
-			return nil, 0, withoutPath(name, fs.ErrNotExist)
+			return nil, 0, fs.ErrNotExist
 		}
 		return []byte(text), 0o600, nil
 	}
@@ -201,7 +201,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
 	missing := filepath.Join(dir, "missing")
 	_, err := Load(Sources{Files: []string{missing, dir}})
-	require.ErrorContains(t, err, missing+": "+missing+": no such file or directory")
+	require.ErrorContains(t, err, missing+": no such file or directory")
 	require.ErrorContains(t, err, dir+": is a directory")
 
 	big := filepath.Join(dir, "big")
