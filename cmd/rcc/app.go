@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/term"
 
+	"example.com/readcommitted/internal/clientconf"
 	"example.com/readcommitted/internal/picture"
 )
 
@@ -23,11 +24,16 @@ type app struct {
 	runID          string // random, part of every client.id and demo topic
 	command        string // the words that chose what runs: rcc consume
 
-	brokers []string
-	output  choice
-	json    bool
-	quiet   bool
-	color   choice
+	brokers    []string
+	properties []string // -X
+	files      []string // -F
+	config     *clientconf.Config
+	notes      []note // of the configuration, not told yet
+
+	output choice
+	json   bool
+	quiet  bool
+	color  choice
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
@@ -37,6 +43,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 		stdin: stdin, stdout: stdout, stderr: stderr,
 		getenv: os.Getenv,
 		runID:  hex.EncodeToString(id[:]),
+		config: &clientconf.Config{},
 		output: choice{words: []string{"text", "json"}, value: "text"},
 		color:  choice{words: []string{"auto", "always", "never"}, value: "auto"},
 	}
@@ -93,9 +100,10 @@ func (a *app) clientID(command string) string {
 	return "rcc-" + command + "-" + a.runID
 }
 
-// seeds returns the bootstrap addresses: the flag's, else RCC_BROKERS.
+// seeds returns the bootstrap addresses: the flag's, else those of -X and -F,
+// else RCC_BROKERS.
 func (a *app) seeds() ([]string, error) {
-	seeds := a.brokers
+	seeds := a.givenSeeds()
 	if len(seeds) == 0 {
 		seeds = strings.FieldsFunc(a.getenv("RCC_BROKERS"), func(r rune) bool { return r == ',' || r == ' ' })
 	}
@@ -103,6 +111,14 @@ func (a *app) seeds() ([]string, error) {
 		return nil, &usageError{err: fmt.Errorf("no broker address"), hint: "give -b HOST:PORT or set RCC_BROKERS"}
 	}
 	return seeds, nil
+}
+
+// givenSeeds are the addresses that the command line gives.
+func (a *app) givenSeeds() []string {
+	if len(a.brokers) > 0 {
+		return a.brokers
+	}
+	return a.config.Brokers
 }
 
 func isTerminal(stream any) bool {

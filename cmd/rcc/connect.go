@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 )
 
 const (
-	// dialTimeout bounds one connection attempt.
+	// dialTimeout bounds one connection attempt, unless a property does.
 	dialTimeout = 5 * time.Second
 	// answerTimeout bounds one round of questions to a cluster.
 	answerTimeout = 2 * dialTimeout
@@ -22,34 +23,38 @@ const (
 
 // clientOptions are kgo's options that every client of this run shares.
 func (a *app) clientOptions(command string, seeds []string) []kgo.Opt {
-	return []kgo.Opt{
+	opts := []kgo.Opt{
 		kgo.SeedBrokers(seeds...),
 		kgo.ClientID(a.clientID(command)),
 		kgo.DialTimeout(dialTimeout),
 	}
+	return append(opts, a.config.Options()...)
+}
+
+// dialTimeout bounds one connection attempt of this run.
+func (a *app) dialTimeout() time.Duration {
+	return cmp.Or(a.config.DialTimeout, dialTimeout)
 }
 
 // connect opens a client for questions to the cluster and makes sure that one
 // broker answers. kgo alone would try again for as long as it is asked to, in
-// silence; a command line has to fail at once and say where.
-func connect(ctx context.Context, seeds []string, opts []kgo.Opt) (*kadm.Client, error) {
+// silence; a command line has to fail at once and say where. No address is tried
+// more than twice: a wrong password must not lock a user out.
+func (a *app) connect(ctx context.Context, seeds []string, opts []kgo.Opt) (*kadm.Client, error) {
 	client, err := kgo.NewClient(append(slices.Clone(opts),
 		kgo.RequestRetries(3), kgo.RetryTimeout(dialTimeout), kgo.MetadataMinAge(100*time.Millisecond))...)
 	if err != nil {
 		return nil, &usageError{err: fmt.Errorf("brokers %s: %w", strings.Join(seeds, ","), err)}
 	}
 	// Seeds are tried one after another; some may not answer at all.
-	pinging, cancel := context.WithTimeout(ctx, dialTimeout*time.Duration(min(len(seeds), 3)))
+	pinging, cancel := context.WithTimeout(ctx, a.dialTimeout()*time.Duration(min(len(seeds), 3)))
 	defer cancel()
 	if err := client.Ping(pinging); err != nil {
 		client.Close()
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = fmt.Errorf("nothing came back in time: %w", err)
-		}
-		return nil, fmt.Errorf("no broker answers at %s: %w", strings.Join(seeds, ","), err)
+		return nil, a.connectError(seeds, err)
 	}
 	return kadm.NewClient(client), nil
 }

@@ -69,7 +69,15 @@ func newConsumeCommand(a *app) *cobra.Command {
 			}
 			return f.check(a, args)
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.consume(cmd.Context(), f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.configure(); err != nil {
+				return err
+			}
+			if a.config.Isolation != "" && !cmd.Flags().Changed("isolation-level") {
+				f.isolation.value = a.config.Isolation
+			}
+			return a.consume(cmd.Context(), f, args)
+		},
 	}
 	f.register(cmd.Flags())
 	return cmd
@@ -88,6 +96,11 @@ func (f *consumeFlags) register(flags *pflag.FlagSet) {
 
 // check finds what is wrong with a command line before anything is dialed.
 func (f *consumeFlags) check(a *app, topics []string) error {
+	for _, topic := range topics { // no topic has a = in its name
+		if err := strayProperty(topic); err != nil {
+			return err
+		}
+	}
 	switch {
 	case len(topics) == 0:
 		return &usageError{err: fmt.Errorf("no topic"), hint: "give one or more topics: rcc consume TOPIC..."}
@@ -126,11 +139,11 @@ func (a *app) consume(ctx context.Context, f *consumeFlags, args []string) error
 // consumeWindows reads what the bounds mean now, without a group.
 func (a *app) consumeWindows(ctx context.Context, f *consumeFlags, form appendRecord, seeds []string, req request) error {
 	opts := a.clientOptions("consume", seeds)
-	windows, err := plan(ctx, seeds, opts, req)
+	windows, err := a.plan(ctx, seeds, opts, req)
 	if err != nil {
 		return err
 	}
-	a.say("reading at %s: %s", f.isolation.value, describe(windows))
+	a.begin("reading at %s: %s", f.isolation.value, describe(windows))
 	for _, w := range windows {
 		if w.note != "" {
 			a.warn("%s", w.note)
@@ -140,19 +153,21 @@ func (a *app) consumeWindows(ctx context.Context, f *consumeFlags, form appendRe
 		a.say("nothing to read")
 		return nil
 	}
+	refused := &refusals{}
+	opts = append(opts, rcconsumer.WithHooks(refused))
 	consumer, err := rcconsumer.New(append(opts, readerOptions(req, windows, f.markers)...)...)
 	if err != nil {
 		return err
 	}
 	defer consumer.Close()
 	r := newRead(consumer, windows, form, a.stdout, f.count)
-	r.uncommitted = req.uncommitted
+	r.uncommitted, r.refused = req.uncommitted, refused
 	return a.readAll(ctx, r)
 }
 
 // plan asks the cluster what there is to read.
-func plan(ctx context.Context, seeds []string, opts []kgo.Opt, req request) ([]window, error) {
-	admin, err := connect(ctx, seeds, opts)
+func (a *app) plan(ctx context.Context, seeds []string, opts []kgo.Opt, req request) ([]window, error) {
+	admin, err := a.connect(ctx, seeds, opts)
 	if err != nil {
 		return nil, err
 	}

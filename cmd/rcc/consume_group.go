@@ -16,7 +16,7 @@ import (
 // consumeAsMember reads as a member of a group.
 func (a *app) consumeAsMember(ctx context.Context, f *consumeFlags, form appendRecord, seeds []string, req request) error {
 	opts := a.clientOptions("consume", seeds)
-	admin, err := connect(ctx, seeds, opts)
+	admin, err := a.connect(ctx, seeds, opts)
 	if err != nil {
 		return err
 	}
@@ -27,15 +27,17 @@ func (a *app) consumeAsMember(ctx context.Context, f *consumeFlags, form appendR
 	if err := checkGroup(ctx, admin, f.group); err != nil {
 		return err
 	}
-	a.say("reading at %s as a member of group %s: %s, until %s", f.isolation.value, f.group, strings.Join(req.topics, ", "), f.until.text)
+	a.begin("reading at %s as a member of group %s: %s, until %s", f.isolation.value, f.group, strings.Join(req.topics, ", "), f.until.text)
 	m := &membership{app: a, group: f.group, admin: admin, req: req}
+	refused := &refusals{}
+	opts = append(opts, rcconsumer.WithHooks(refused))
 	m.consumer, err = rcconsumer.New(append(opts, m.options(f.markers)...)...)
 	if err != nil {
 		return err
 	}
 	defer m.consumer.CloseAllowingRebalance()
 	r := newRead(m.consumer, nil, form, a.stdout, f.count)
-	r.uncommitted, r.member = req.uncommitted, m
+	r.uncommitted, r.member, r.refused = req.uncommitted, m, refused
 	return a.readAll(ctx, r)
 }
 

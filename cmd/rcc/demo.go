@@ -21,7 +21,7 @@ read along, one of this consumer and one of a plain kgo client, and what they
 committed and their lag is shown.
 
 Without -b the broker runs inside this process and nothing has to be
-installed. With -b the demo runs on that cluster, in a topic and groups of its own
+installed. With -b, or bootstrap.servers in -X or -F, the demo runs on that cluster, in a topic and groups of its own
 that it removes at the end. RCC_BROKERS is not used: a demo writes.`
 
 // demoTimeout bounds one read of a demo.
@@ -61,6 +61,9 @@ func newDemoCommand(a *app) *cobra.Command {
 		Long:  demoHelp,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
+				if err := strayProperty(args[0]); err != nil {
+					return err
+				}
 				return &usageError{err: fmt.Errorf("unexpected argument %q", args[0])}
 			}
 			return nil
@@ -84,7 +87,7 @@ func (a *app) demo(ctx context.Context, keep bool) (err error) {
 		}
 		a.warn("%v", closeErr) // the first error decides the exit code
 	}()
-	a.say("reading at read_committed: %s/0 from 0%s", cluster.topic, cluster.where())
+	a.begin("reading at read_committed: %s/0 from 0%s", cluster.topic, cluster.where())
 	d := &demo{
 		app: a, cluster: cluster,
 		script: newScript(cluster.topic, cluster.prefix, cluster.admin, cluster.opts),

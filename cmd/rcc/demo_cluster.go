@@ -32,7 +32,13 @@ const cleanupTimeout = 10 * time.Second
 // fixed, so that the output is the same each time.
 func (a *app) openDemo(ctx context.Context, keep bool) (*demoCluster, error) {
 	c := &demoCluster{topic: "demo", keep: keep}
-	seeds := a.brokers
+	if err := a.configure(); err != nil {
+		return nil, err
+	}
+	seeds := a.givenSeeds()
+	if len(seeds) == 0 && len(a.properties)+len(a.files) > 0 {
+		return nil, &usageError{err: fmt.Errorf("properties of a client, and no broker address"), hint: "give -b HOST:PORT, or leave out -X and -F for a demo in this process"}
+	}
 	if len(seeds) == 0 {
 		fake, err := kfake.NewCluster(kfake.NumBrokers(1))
 		if err != nil {
@@ -44,7 +50,7 @@ func (a *app) openDemo(ctx context.Context, keep bool) (*demoCluster, error) {
 		c.prefix = c.topic + "-"
 	}
 	c.opts = a.clientOptions("demo", seeds)
-	admin, err := connect(ctx, seeds, c.opts)
+	admin, err := a.connect(ctx, seeds, c.opts)
 	if err != nil {
 		c.closeFake()
 		return nil, err

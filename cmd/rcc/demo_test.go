@@ -39,7 +39,7 @@ func TestInterruptedDemoLeavesNoTopic(t *testing.T) {
 }
 
 func topicNames(t *testing.T, cluster *kfake.Cluster) []string {
-	admin, err := connect(t.Context(), cluster.ListenAddrs(), []kgo.Opt{kgo.SeedBrokers(cluster.ListenAddrs()...)})
+	admin, err := newApp(nil, nil, nil).connect(t.Context(), cluster.ListenAddrs(), []kgo.Opt{kgo.SeedBrokers(cluster.ListenAddrs()...)})
 	require.NoError(t, err)
 	defer admin.Close()
 	topics, err := admin.ListTopics(t.Context())
@@ -48,7 +48,7 @@ func topicNames(t *testing.T, cluster *kfake.Cluster) []string {
 }
 
 func groupNames(t *testing.T, cluster *kfake.Cluster) []string {
-	admin, err := connect(t.Context(), cluster.ListenAddrs(), []kgo.Opt{kgo.SeedBrokers(cluster.ListenAddrs()...)})
+	admin, err := newApp(nil, nil, nil).connect(t.Context(), cluster.ListenAddrs(), []kgo.Opt{kgo.SeedBrokers(cluster.ListenAddrs()...)})
 	require.NoError(t, err)
 	defer admin.Close()
 	groups, err := admin.ListGroups(t.Context())

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"syscall"
+
+	"example.com/readcommitted/internal/clientconf"
 )
 
 // The exit codes. Scripts rely on them, and "rcc help" lists them.
@@ -55,6 +57,8 @@ var errInterrupted = errors.New("interrupted")
 // exit reports err and turns it into the exit code.
 func (a *app) exit(ctx context.Context, err error) int {
 	var usage *usageError
+	var properties *clientconf.Error
+	a.tellNotes()
 	switch {
 	case err == nil:
 		return exitOK
@@ -63,6 +67,10 @@ func (a *app) exit(ctx context.Context, err error) int {
 	case errors.Is(err, errInterrupted), ctx.Err() != nil && errors.Is(err, context.Canceled):
 		a.say("interrupted")
 		return exitInterrupted
+	case errors.As(err, &properties):
+		a.failProperties(properties)
+		a.hint("see: " + a.command + " --help")
+		return exitUsage
 	case errors.As(err, &usage):
 		a.fail(usage)
 		a.hint(usage.hint)
@@ -73,6 +81,8 @@ func (a *app) exit(ctx context.Context, err error) int {
 	var hinted *hintError
 	if errors.As(err, &hinted) {
 		a.hint(hinted.hint)
+	} else {
+		a.hint(a.advice(err))
 	}
 	return exitError
 }

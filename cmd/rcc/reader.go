@@ -48,6 +48,7 @@ type read struct {
 	byName     map[string]map[int32]*partitionRead
 	out        printer
 	member     *membership // nil without a group
+	refused    *refusals   // nil: nobody listens for them
 	// uncommitted says that the source reads to the high watermark.
 	uncommitted bool
 	left        int64 // records still to print; -1 without a limit
@@ -103,6 +104,9 @@ func (r *read) run(ctx context.Context) error {
 		if err := r.fetchError(fetches); err != nil {
 			return err
 		}
+		if err := r.refused.err(); err != nil {
+			return err
+		}
 		r.settle()
 	}
 	return nil
@@ -132,6 +136,7 @@ func (r *read) poll(ctx context.Context) kgo.Fetches {
 	waiting, cancel := context.WithTimeout(ctx, r.stallAfter)
 	defer cancel()
 	defer r.member.wakes(cancel)()
+	defer r.refused.wakes(cancel)()
 	fetches := r.source.PollRecords(waiting, most)
 	if waiting.Err() == nil || fetches.NumRecords() > 0 {
 		r.told = false

@@ -13,13 +13,28 @@ drops and waits for.
 Data goes to stdout, everything else to stderr. Control characters in records
 are shown as escapes.
 
+-F reads a file of client properties, as kcat -F or Java's --command-config
+take it; -X sets one more. The names are librdkafka's and the Java client's.
+-b counts over -X, -X over -F, and RCC_BROKERS comes last. Secrets belong into
+a file with mode 0600: other users can see the command lines of processes.
+
 Exit codes: 0 done, 1 error, 2 wrong command line, 130 interrupted.`
 
 func newRootCommand(a *app) *cobra.Command {
 	root := &cobra.Command{
-		Use:           "rcc",
-		Short:         "read Kafka at read_committed, and see what that means",
-		Long:          rootHelp,
+		Use:   "rcc",
+		Short: "read Kafka at read_committed, and see what that means",
+		Long:  rootHelp,
+		Example: `  rcc consume orders -b kafka-1:9093 -F client.properties
+  rcc consume orders -F client.properties -X isolation.level=read_uncommitted
+
+  with this in client.properties:
+    bootstrap.servers=kafka-1:9093,kafka-2:9093
+    security.protocol=SASL_SSL
+    ssl.ca.location=/etc/kafka/ca.pem
+    sasl.mechanism=SCRAM-SHA-256
+    sasl.username=alice
+    sasl.password=...`,
 		Version:       version(),
 		Args:          cobra.ArbitraryArgs,
 		SilenceErrors: true,
@@ -40,6 +55,8 @@ func newRootCommand(a *app) *cobra.Command {
 
 	flags := root.PersistentFlags()
 	flags.StringSliceVarP(&a.brokers, "brokers", "b", nil, "bootstrap `HOST:PORT,...`; also --bootstrap-server, or RCC_BROKERS")
+	flags.StringArrayVarP(&a.properties, "property", "X", nil, "set one client property, `KEY=VALUE`; may be repeated")
+	flags.StringArrayVarP(&a.files, "properties", "F", nil, "read client properties from `FILE`")
 	flags.Var(&a.output, "output", "form of the output")
 	flags.BoolVarP(&a.json, "json", "J", false, "short for --output json")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "no notes, progress or summary on stderr")

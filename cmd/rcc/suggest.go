@@ -51,6 +51,14 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &value) && (errors.Is(err, strconv.ErrSyntax) || errors.Is(err, strconv.ErrRange)):
 		usage.err = fmt.Errorf("invalid argument %q for --%s: want a number", value.GetValue(), value.GetFlag().Name)
 	case errors.As(err, &missing):
+		if group := missing.GetSpecifiedShortnames(); group != "" {
+			// What follows may be the value of a flag that was meant, and secret.
+			usage.err = fmt.Errorf("unknown flag: -%s", missing.GetSpecifiedName())
+			if letter := nearestShort(missing.GetSpecifiedName(), cmd.Flags()); letter != "" {
+				usage.hint = didYouMean("-" + letter)
+			}
+			return usage
+		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden {
@@ -65,8 +73,31 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usage
 }
 
+// nearestShort is the flag of the same letter in the other case, "" if there is
+// none.
+func nearestShort(letter string, flags *pflag.FlagSet) string {
+	for _, other := range []string{strings.ToUpper(letter), strings.ToLower(letter)} {
+		if other != letter && len(other) == 1 && flags.ShorthandLookup(other) != nil {
+			return other
+		}
+	}
+	return ""
+}
+
+// strayProperty is the error of a property without its -X. Its value is not
+// shown, it may be secret.
+func strayProperty(word string) error {
+	if !strings.Contains(word, "=") {
+		return nil
+	}
+	return &usageError{err: fmt.Errorf("a property without -X"), hint: "write -X in front of every KEY=VALUE"}
+}
+
 // unknownCommand is what a first word that is no command gives.
 func unknownCommand(root *cobra.Command, word string) error {
+	if err := strayProperty(word); err != nil {
+		return err
+	}
 	var names []string
 	for _, c := range root.Commands() {
 		if !c.Hidden {
