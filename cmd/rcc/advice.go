@@ -133,7 +133,7 @@ func tlsAlert(err error) string {
 // networkAdvice is about addresses, ports, and ports that speak something else.
 func (a *app) networkAdvice(err error) string {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
-		if seeds, _ := a.seeds(); !slices.ContainsFunc(seeds, func(s string) bool { return strings.HasPrefix(s, dns.Name) }) {
+		if seeds, _ := a.seeds(); !slices.ContainsFunc(seeds, func(s string) bool { return strings.HasPrefix(s+":", dns.Name+":") }) {
 			return "a broker names itself so (advertised.listeners); that name has to be known here"
 		}
 		return "look at the host name of the broker"

@@ -56,7 +56,7 @@ const maxProblems = 20
 func (a *app) failProperties(err *clientconf.Error) {
 	problems := err.Problems
 	for _, p := range problems[:min(len(problems), maxProblems)] {
-		text := p.Error()
+		text := p.String()
 		if p.Hint != "" {
 			text += "; " + p.Hint
 		}

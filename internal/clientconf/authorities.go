@@ -91,8 +91,9 @@ func (l *loader) truststore(path string) ([]*x509.Certificate, *storeError) {
 		return pemCertificates(text)
 	case storePKCS12:
 		return decodeTruststore(path, text, l.value(truststorePassword), truststorePassword)
+	default:
+		return nil, unreadable(path, text)
 	}
-	return nil, unreadable(path, text)
 }
 
 // checkType looks at the type of a store. The store's own first bytes decide.

@@ -81,10 +81,10 @@ func (l *loader) arguments(rank int) []setting {
 			continue
 		}
 		k, _, advice := classify(s.key)
-		switch {
-		case k == effective:
+		switch k {
+		case effective:
 			kept = append(kept, s)
-		case k == idle:
+		case idle:
 			l.add(s, advice, "means nothing to this command")
 		default:
 			l.reject(s, k, advice)

@@ -165,7 +165,7 @@ func withHints(err error) string {
 	}
 	var lines []string
 	for _, p := range e.Problems {
-		line := p.Error()
+		line := p.String()
 		if p.Hint != "" {
 			line += "; " + p.Hint
 		}

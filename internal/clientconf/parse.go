@@ -14,9 +14,6 @@ type setting struct {
 	rank       int    // of the source, see [Problem]
 }
 
-// fromFile reports whether the setting stands in a file.
-func (s setting) fromFile() bool { return s.file != "" }
-
 // space is what separates a key from its value and is dropped around both.
 const space = " \t\f"
 

@@ -19,7 +19,7 @@ type Problem struct {
 	rank int // of the source: files in the order given, then arguments in theirs
 }
 
-func (p Problem) Error() string {
+func (p Problem) String() string {
 	text := p.Text
 	if p.Key != "" {
 		text = p.Key + ": " + text
@@ -40,7 +40,7 @@ type Error struct{ Problems []Problem }
 func (e *Error) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
-		lines[i] = p.Error()
+		lines[i] = p.String()
 	}
 	return strings.Join(lines, "\n")
 }

@@ -71,8 +71,9 @@ func wantPEM(path string, text []byte) *storeError {
 		}
 	case storeJKS:
 		return unreadable(path, text)
+	default:
+		return &storeError{text: path + ": not in PEM form"}
 	}
-	return &storeError{text: path + ": not in PEM form"}
 }
 
 // decodeTruststore reads the certificates of a PKCS#12 store.
