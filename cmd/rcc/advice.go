@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // connectError is the error of a cluster that cannot be reached, in words that
@@ -20,7 +21,7 @@ import (
 func (a *app) connectError(seeds []string, err error) error {
 	at := strings.Join(seeds, ",")
 	switch {
-	case isLogin(err), a.config.SASL() && errors.Is(err, io.EOF):
+	case isLogin(err), a.endedLogin(err):
 		return fmt.Errorf("cannot log in at %s: %w", at, err)
 	case isTLS(err):
 		return fmt.Errorf("no TLS connection to %s: %w", at, err)
@@ -82,10 +83,17 @@ func (a *app) loginAdvice(err error) string {
 		return fmt.Sprintf("look at sasl.mechanism: the brokers do not offer %s at this port", a.config.Mechanism)
 	case errors.Is(err, kerr.IllegalSaslState):
 		return fmt.Sprintf("look at the port and security.protocol: this port takes no login, and %s asks for one", a.config.Protocol)
-	case a.config.SASL() && errors.Is(err, io.EOF):
+	case a.endedLogin(err):
 		return fmt.Sprintf("look at the user name and password of %s, sasl.mechanism (%s) and security.protocol (%s)", a.user(), a.config.Mechanism, a.config.Protocol)
 	}
 	return ""
+}
+
+// endedLogin reports whether a broker hung up while the client logged in. Before
+// that kgo has an error of its own for it.
+func (a *app) endedLogin(err error) bool {
+	_, before := errors.AsType[*kgo.ErrFirstReadEOF](err)
+	return a.config.SASL() && errors.Is(err, io.EOF) && !before
 }
 
 // certificateAdvice is about TLS.
@@ -138,18 +146,31 @@ func (a *app) networkAdvice(err error) string {
 		}
 		return "look at the host name of the broker"
 	}
-	immediately := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || strings.Contains(err.Error(), "appear to be a tls alert")
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "look at host and port: nothing listens there"
-	case immediately && a.config.TLS():
-		return fmt.Sprintf("look at the port and security.protocol: it may not speak TLS, and %s wants it", a.config.Protocol)
-	case immediately:
-		return "look at the port and security.protocol: it may want TLS or a login (SSL, SASL_SSL or SASL_PLAINTEXT)"
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), strings.Contains(err.Error(), "appear to be a tls alert"):
+		return a.hangUpAdvice(err)
 	case errors.Is(err, context.DeadlineExceeded) && a.config.TLS():
 		return "look at host and port: a firewall may be in between, or the port does not speak TLS"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "look at host and port: a firewall may be in between"
 	}
 	return ""
+}
+
+// hangUpAdvice is about brokers that hang up on a client at once.
+func (a *app) hangUpAdvice(err error) string {
+	look := "look at the port and security.protocol: "
+	switch {
+	case a.config.TLS() && strings.Contains(err.Error(), "dial"): // kgo's word for all that comes before TLS stands
+		return look + "it may not speak TLS, and " + a.config.Protocol + " wants it"
+	case a.config.TLS() && !a.config.SASL():
+		return look + "it may want a login (SASL_SSL) or a client certificate"
+	case a.config.TLS():
+		return look + "it may want a client certificate"
+	case a.config.SASL():
+		return look + "it may want TLS (SASL_SSL)"
+	}
+	return look + "it may want TLS or a login (SSL, SASL_SSL or SASL_PLAINTEXT)"
 }

@@ -217,6 +217,16 @@ func TestConnectionErrors(t *testing.T) {
 			`look at the port and security.protocol: it may want TLS or a login \(SSL, SASL_SSL or SASL_PLAINTEXT\)`,
 		},
 		{
+			"a login without TLS at a TLS port", fakePort(t, server(broker, 0, false)), scramLogin,
+			`no broker answers at ADDR: broker closed the connection immediately .*`,
+			`look at the port and security.protocol: it may want TLS \(SASL_SSL\)`,
+		},
+		{
+			"TLS without a login where one is wanted", fakePort(t, server(broker, 0, false), sasl), withTLS,
+			`no broker answers at ADDR: broker closed the connection immediately .*`,
+			`look at the port and security.protocol: it may want a login \(SASL_SSL\) or a client certificate`,
+		},
+		{
 			"plaintext at a TLS port that says so", rawPort(t, func(c net.Conn) {
 				_, _ = c.Read(make([]byte, 64))
 				_, _ = c.Write([]byte{21, 3, 3, 0, 2, 2, 80})
@@ -227,6 +237,14 @@ func TestConnectionErrors(t *testing.T) {
 		{
 			"TLS at a plaintext port", rawPort(t, func(c net.Conn) {
 				_, _ = c.Read(make([]byte, 4)) // a size that is too large for a request; brokers hang up
+				_ = c.Close()
+			}), withTLS,
+			`no broker answers at ADDR: .*`,
+			`look at the port and security.protocol: it may not speak TLS, and SSL wants it`,
+		},
+		{
+			"TLS at a port that hangs up", rawPort(t, func(c net.Conn) {
+				_, _ = c.Read(make([]byte, 4096))
 				_ = c.Close()
 			}), withTLS,
 			`no broker answers at ADDR: .*`,
