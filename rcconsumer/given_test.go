@@ -3,7 +3,10 @@ package rcconsumer_test
 import (
 	"context"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"reflect"
+	"regexp"
 	"testing"
 	"time"
 
@@ -111,4 +114,24 @@ func TestOptionsThatKgoWouldIgnoreAreNamed(t *testing.T) {
 		"WithSlog, OnAnomalyDo, CommitThroughMarkers, StableOffsetInterval, MaxPollInterval, BlockedAfter, "+
 		"OnPartitionsAssigned, OnPartitionsRevoked, OnPartitionsLost, OnPartitionsCallbackBlocked, OnOffsetsFetched, AutoCommitCallback")
 	require.ErrorContains(t, rcconsumer.CheckKgoOptions(rcconsumer.BufferBytes(0)), "at least 1", "a wrong value is told first")
+}
+
+// Whoever adds an option says how it reads back.
+func TestEveryOptionOfOursReadsBack(t *testing.T) {
+	c, err := rcconsumer.New(kgo.SeedBrokers("127.0.0.1:1"))
+	require.NoError(t, err)
+	defer c.Close()
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	seen := 0
+	made := regexp.MustCompile(`new(?:Group)?Option\("(\w+)"`)
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, match := range made.FindAllStringSubmatch(string(source), -1) {
+			seen++
+			require.NotNil(t, c.OptValues(match[1]), match[1])
+		}
+	}
+	require.GreaterOrEqual(t, seen, 13)
 }
