@@ -1,6 +1,5 @@
-// Package rckgo is kgo with a consumer that reads at read_committed: where no
-// option sets an isolation level, aborted data is not delivered, as it is with
-// kgo.
+// Package rckgo is kgo with a consumer whose unset isolation level is
+// read_committed, where kgo's is read_uncommitted.
 //
 // A program that imports
 //
@@ -26,8 +25,8 @@
 //   - Options that the consumer cannot honour are refused by [NewClient], with
 //     their name and what to use instead: share groups above all.
 //   - Functions of other packages that take a *kgo.Client, such as
-//     kadm.NewClient, want [rcconsumer.Consumer.Kgo]. So do hooks that are
-//     declared with kgo's own types: they get the client underneath.
+//     kadm.NewClient, want [rcconsumer.Consumer.Kgo]. Hooks of other packages
+//     work unchanged; where kgo hands them a client, it is the one underneath.
 //   - [GroupTransactSession] is kgo's own, with kgo's consumer in it; only its
 //     unset isolation level is read_committed too, and the options that it
 //     would ignore are refused by [NewGroupTransactSession].
