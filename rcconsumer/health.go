@@ -75,7 +75,7 @@ type Health struct {
 func (c *Consumer) Health() Health {
 	now := time.Now()
 	f := make(findings)
-	live := c.life(now, f)
+	live := c.life(f)
 	if !f.has(CauseClosed) {
 		c.trouble(now, f)
 	}
@@ -92,7 +92,7 @@ func (c *Consumer) Health() Health {
 
 // life finds what keeps the whole consumer from its work for good, or by the
 // caller's own doing, and reports whether it can come back to it.
-func (c *Consumer) life(now time.Time, f findings) (live bool) {
+func (c *Consumer) life(f findings) (live bool) {
 	c.mu.Lock()
 	closed := c.closedAt
 	c.mu.Unlock()

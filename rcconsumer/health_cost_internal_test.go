@@ -1,6 +1,9 @@
 package rcconsumer
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"testing"
 	"time"
 
@@ -28,6 +31,20 @@ func TestHealthCostsNothingPerAnswer(t *testing.T) {
 		c.stir()
 	})
 	require.Zero(t, per)
+}
+
+// What the client itself has no more use for says nothing of a broker.
+func TestCancelledDialIsNoFailure(t *testing.T) {
+	w := newWatch()
+	w.OnBrokerConnect(kgo.BrokerMetadata{NodeID: 1}, 0, nil, fmt.Errorf("unable to dial: %w", context.Canceled))
+	w.OnGroupManageError(context.Canceled)
+	require.False(t, w.outage.on() || w.group.look().on())
+	require.Empty(t, w.dials)
+	w.OnBrokerConnect(kgo.BrokerMetadata{NodeID: 1}, 0, nil, io.EOF)
+	require.True(t, w.outage.on())
+	require.Len(t, w.dials, 1)
+	w.OnBrokerConnect(kgo.BrokerMetadata{NodeID: 1}, 0, nil, nil)
+	require.Empty(t, w.dials)
 }
 
 func BenchmarkHealthPerAnswer(b *testing.B) {

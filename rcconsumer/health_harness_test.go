@@ -57,14 +57,14 @@ func (l *cable) mend() {
 
 // refusal is what a dial of a port says that nobody listens on.
 func refusal() error {
-	return &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9092}, Err: errRefused{}}
+	return &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9092}, Err: refusedError{}}
 }
 
-type errRefused struct{}
+type refusedError struct{}
 
-func (errRefused) Error() string   { return "refused" }
-func (errRefused) Timeout() bool   { return false }
-func (errRefused) Temporary() bool { return false }
+func (refusedError) Error() string   { return "refused" }
+func (refusedError) Timeout() bool   { return false }
+func (refusedError) Temporary() bool { return false }
 
 // patient is a world's consumer whose health is looked at.
 type patient struct {

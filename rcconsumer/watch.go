@@ -95,6 +95,7 @@ func (w *watch) OnBrokerWrite(_ kgo.BrokerMetadata, k int16, _ int, _, _ time.Du
 		}
 	case kmsg.ConsumerGroupHeartbeat, kmsg.FindCoordinator:
 		w.managed.Store(true)
+	default:
 	}
 }
 
@@ -113,6 +114,7 @@ func (w *watch) OnBrokerRead(_ kgo.BrokerMetadata, k int16, _ int, _, _ time.Dur
 		return
 	case kmsg.JoinGroup, kmsg.SyncGroup, kmsg.Heartbeat, kmsg.ConsumerGroupHeartbeat:
 		w.beat.set(w.began, now)
+	default:
 	}
 	w.answered.set(w.began, now)
 	if !w.first.isSet() {
