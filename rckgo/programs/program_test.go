@@ -25,5 +25,38 @@ func (p program) String() string {
 func programs() []program {
 	return []program{
 		{name: "polling"},
+		{name: "runtimecontrol"},
+		{name: "clienthooks"},
+		{name: "service", group: true},
+		{name: "shared", group: true},
+		{name: "dlq", group: true, output: true},
+		{name: "workers", style: "auto", group: true},
+		{name: "workers", style: "marks", group: true},
+		{name: "workers", style: "manual", group: true},
+		{name: "callbacks", group: true},
+		{name: "kotelhooks", group: true},
+		commits("auto"),
+		commits("greedy"),
+		commits("marks"),
+		commits("records"),
+		commits("uncommitted"),
+		keeping(commits("kadm")),
+		{name: "producer", output: true, writesOnly: true},
+		keeping(program{name: "copier", group: true, output: true}),
 	}
+}
+
+// commits is the program that asks an admin client for the lag, which takes
+// kgo's client.
+func commits(style string) program {
+	return program{
+		name: "commitstyles", style: style, group: true,
+		edits: []edit{{"main.go", "kadm.NewClient(client)", "kadm.NewClient(client.Kgo())"}},
+	}
+}
+
+// keeping is a program that names the offsets that it commits, or has kgo do it.
+func keeping(p program) program {
+	p.keeps = true
+	return p
 }
