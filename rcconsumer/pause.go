@@ -26,10 +26,14 @@ func (s *pauses) topicList() []string {
 	return slices.Sorted(maps.Keys(s.topics))
 }
 
+// partitionLists has a topic that is paused as a whole too, as kgo's list has.
 func (s *pauses) partitionLists() map[string][]int32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	lists := make(map[string][]int32, len(s.partitions))
+	for topic := range s.topics {
+		lists[topic] = []int32{}
+	}
 	for topic, ids := range s.partitions {
 		lists[topic] = slices.Sorted(maps.Keys(ids))
 	}
@@ -84,8 +88,10 @@ func (c *Consumer) PauseFetchTopics(topics ...string) []string {
 	return c.pauses.topicList()
 }
 
-// PauseFetchPartitions stops fetching partitions and returns all paused ones.
-// Buffered records are treated as by [Consumer.PauseFetchTopics].
+// PauseFetchPartitions stops fetching partitions and returns all that are paused
+// by themselves. As in kgo a topic that is paused as a whole is in that map too,
+// with no partitions unless some of it are paused by themselves as well. Buffered
+// records are treated as by [Consumer.PauseFetchTopics].
 func (c *Consumer) PauseFetchPartitions(partitions map[string][]int32) map[string][]int32 {
 	c.pauses.setPartitions(partitions, true)
 	c.dropPaused()
