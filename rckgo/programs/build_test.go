@@ -24,7 +24,7 @@ const (
 // binaries are programs that were built in both forms.
 type binaries struct {
 	dirs   map[form]string
-	edited map[string]int // changed lines of each program, by its folder
+	edited map[string]changes // what was changed in each program, by its folder
 }
 
 func (b binaries) path(f form, program string) string {
@@ -42,7 +42,7 @@ func build(t testing.TB, programs ...program) binaries {
 	}
 	slices.Sort(folders)
 	folders = slices.Compact(folders)
-	b := binaries{dirs: map[form]string{}, edited: map[string]int{}}
+	b := binaries{dirs: map[form]string{}, edited: map[string]changes{}}
 	b.dirs[formKgo] = goBuild(t, folders)
 	b.dirs[formRckgo] = goBuild(t, folders, "-overlay", b.overlay(t, programs))
 	return b
@@ -76,7 +76,7 @@ func (b binaries) overlay(t testing.TB, programs []program) string {
 			continue
 		}
 		requireOnlyListed(t, file, changed, edits)
-		b.edited[folder(file)] += len(changed)
+		b.edited[folder(file)] = b.edited[folder(file)].add(changes{imports: 1, others: len(changed) - 1})
 		edited := filepath.Join(dir, strings.ReplaceAll(file, string(filepath.Separator), "-"))
 		require.NoError(t, os.WriteFile(edited, []byte(after), 0o600))
 		original, err := filepath.Abs(file)

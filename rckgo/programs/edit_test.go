@@ -13,11 +13,18 @@ import (
 
 const (
 	kgoPath   = "github.com/twmb/franz-go/pkg/kgo"
-	rckgoPath = kgoPath
+	rckgoPath = "example.com/readcommitted/rckgo"
 )
 
 // edit is a change of one line of a program, beside its import of kgo.
 type edit struct{ file, old, new string }
+
+// changes are how many lines of a program were changed.
+type changes struct{ imports, others int }
+
+func (c changes) add(more changes) changes {
+	return changes{c.imports + more.imports, c.others + more.others}
+}
 
 // importLine is the number of the line that imports kgo, counted from 0, or -1.
 func importLine(source string) (int, error) {

@@ -22,7 +22,6 @@ func main() {
 		kgo.ConsumeTopics(job.Topics...),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.RequireStableFetchOffsets(),
 		kgo.TransactionalID(job.Group),
 		kgo.DefaultProduceTopic(job.Output),
 	)

@@ -45,11 +45,22 @@ func (s *service) run(ctx context.Context, job task.Task) error {
 		total += n
 		switch {
 		case errors.Is(err, context.DeadlineExceeded) && total >= job.Records && ctx.Err() == nil:
-			return s.source.CommitUncommittedOffsets(ctx)
+			return s.finish(ctx)
 		case err != nil:
 			return fmt.Errorf("after %d records: %w", total, err)
 		}
 	}
+}
+
+// finish commits what is left, and prints of how many partitions that is known.
+func (s *service) finish(ctx context.Context) error {
+	err := s.source.CommitUncommittedOffsets(ctx)
+	if s.client != nil {
+		for _, partitions := range s.client.CommittedOffsets() {
+			fmt.Printf("# committed partitions of a topic: %d\n", len(partitions))
+		}
+	}
+	return err
 }
 
 // step works on one poll, and commits it.
