@@ -33,7 +33,8 @@ func (b binaries) path(f form, program string) string {
 
 // build builds the programs in both forms, with one call of the go command for
 // each. The folders' files are compiled as they are for kgo; for rckgo an
-// overlay replaces those that import kgo. Nothing is left behind.
+// overlay replaces those that import kgo. They have the race detector in them if
+// the test has. Nothing is left behind.
 func build(t testing.TB, programs ...program) binaries {
 	t.Helper()
 	var folders []string
@@ -53,6 +54,9 @@ func goBuild(t testing.TB, folders []string, flags ...string) string {
 	dir := t.TempDir()
 	// Without symbols for debuggers the linker has half the work.
 	args := append([]string{"build", "-ldflags=-s -w", "-o", dir + string(filepath.Separator)}, flags...)
+	if raceDetector {
+		args = append(args, "-race")
+	}
 	out, err := exec.CommandContext(t.Context(), "go", append(args, folders...)...).CombinedOutput()
 	require.NoError(t, err, "go %s:\n%s", strings.Join(args, " "), out)
 	return dir

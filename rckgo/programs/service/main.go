@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"log"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -35,7 +36,7 @@ func rehearse(ctx context.Context) {
 			Records:   []*kgo.Record{{Topic: "canned", Partition: 1, Offset: 7, Key: []byte("k"), Value: []byte("v")}},
 		}},
 	}}}}}, prefix: "# "}
-	if err := s.run(ctx, task.Task{Records: 1}); err != nil {
+	if err := s.run(ctx, task.Task{Records: 1, Quiet: time.Second}); err != nil {
 		log.Fatal(err)
 	}
 }

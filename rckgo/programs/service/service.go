@@ -41,6 +41,9 @@ func newService(job task.Task) (*service, error) {
 
 func (s *service) run(ctx context.Context, job task.Task) error {
 	for total := 0; ; {
+		if job.Quiet == 0 && total >= job.Records {
+			return s.finish(ctx)
+		}
 		n, err := s.step(ctx, job, total >= job.Records)
 		total += n
 		switch {

@@ -17,7 +17,7 @@ type Task struct {
 	Output          string        // a topic to write to
 	Style           string        // how offsets are committed
 	Records         int           // how many to work on
-	Quiet           time.Duration // nothing for so long after them: there are no more
+	Quiet           time.Duration // nothing for so long after them: there are no more; 0: end at once
 	Limit           time.Duration // when to give up
 }
 
