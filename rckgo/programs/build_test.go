@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	_ "example.com/readcommitted/rckgo" // what programs are built with: cached results go with it
 )
 
 // form is how a program is built: as it stands, or with the drop-in.
