@@ -5,6 +5,8 @@ type program struct {
 	name  string // its folder
 	style string // a value of its flag -style
 	group bool   // it commits offsets of a group
+	some  bool   // it reads not all of the records
+	sees  bool   // it is given markers, so that kgo's commits pass them too
 	keeps bool   // what it commits stays one past a record, as with kgo
 
 	output     bool // it writes records to a topic of its own
@@ -27,6 +29,8 @@ func programs() []program {
 		{name: "polling"},
 		{name: "runtimecontrol"},
 		{name: "clienthooks"},
+		{name: "offsets", some: true},
+		{name: "patterns", group: true, sees: true},
 		{name: "service", group: true},
 		{name: "shared", group: true},
 		{name: "dlq", group: true, output: true},
