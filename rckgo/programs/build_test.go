@@ -74,6 +74,7 @@ func (b binaries) overlay(t testing.TB, programs []program) string {
 	for _, file := range sources(t) {
 		before, err := os.ReadFile(file)
 		require.NoError(t, err)
+		requireKgoOnly(t, file, string(before))
 		edits := editsOf(programs, file)
 		after, err := dropIn(string(before), edits)
 		require.NoError(t, err, file)

@@ -14,6 +14,7 @@ import (
 const (
 	kgoPath   = "github.com/twmb/franz-go/pkg/kgo"
 	rckgoPath = "example.com/readcommitted/rckgo"
+	rccPath   = "example.com/readcommitted/rcconsumer"
 )
 
 // edit is a change of one line of a program, beside its import of kgo.
@@ -39,6 +40,14 @@ func importLine(source string) (int, error) {
 		}
 	}
 	return -1, nil
+}
+
+// requireKgoOnly fails if a program knows of more than kgo as it stands.
+func requireKgoOnly(t testing.TB, file, source string) {
+	t.Helper()
+	for _, path := range []string{rckgoPath, rccPath} {
+		require.NotContains(t, source, strconv.Quote(path), file)
+	}
 }
 
 // dropIn returns a file of a program with its import of kgo replaced and the

@@ -31,7 +31,7 @@ func Parse() Task {
 	flag.StringVar(&t.Style, "style", "", "how offsets are committed")
 	flag.IntVar(&t.Records, "records", 0, "how `many` records to work on")
 	flag.DurationVar(&t.Quiet, "quiet", 400*time.Millisecond, "how long nothing may come before the end is believed")
-	flag.DurationVar(&t.Limit, "limit", time.Minute, "when to give up")
+	flag.DurationVar(&t.Limit, "limit", 2*time.Minute, "when to give up")
 	flag.Parse()
 	t.Brokers = strings.Split(*brokers, ",")
 	t.Topics = strings.Split(*topics, ",")
