@@ -92,7 +92,7 @@ func (m *metadata) update(ctx context.Context) time.Duration {
 	if err != nil {
 		m.failures++
 		m.failedToAsk(err)
-		m.tell(key{partition: -1}, fmt.Errorf("metadata: %w", err))
+		m.tell(key{partition: -1}, fmt.Errorf("metadata: %w", err), false)
 		return backoff(m.failures, 250*time.Millisecond, 2500*time.Millisecond)
 	}
 	delete(m.told, key{partition: -1})
@@ -123,17 +123,25 @@ func (m *metadata) failedToAsk(err error) {
 type toldError struct {
 	text    string
 	namedAt uint64
+	at      time.Time
 }
 
-// tell reports an error once per change. An error that stays is not told again,
-// since it is asked for every few seconds.
-func (m *metadata) tell(k key, err error) (changed bool) {
-	if now := (toldError{err.Error(), m.c.namedAt(k.topic)}); m.told[k] != now {
-		m.told[k] = now
-		m.c.report.fetchError(k.topic, k.partition, err)
-		return true
+// tellAgainAfter is how long nothing is said of an error of a topic that will
+// not go away by itself, and stays: kgo's pace. Who only looks at polls would
+// take silence for an empty topic.
+const tellAgainAfter = 5 * time.Second
+
+// tell reports an error once per change. One that may go away by itself is not
+// told again while it stays, since it is asked for every few seconds.
+func (m *metadata) tell(k key, err error, stays bool) (told bool) {
+	now := toldError{err.Error(), m.c.namedAt(k.topic), time.Now()}
+	last := m.told[k]
+	if last.text == now.text && last.namedAt == now.namedAt && !(stays && now.at.Sub(last.at) >= tellAgainAfter) {
+		return false
 	}
-	return false
+	m.told[k] = now
+	m.c.report.fetchError(k.topic, k.partition, err)
+	return true
 }
 
 // forgetTold forgets errors of topics that are not asked for by name any more.
@@ -182,7 +190,8 @@ func (m *metadata) failed(k key, err error) {
 	if k.partition >= 0 {
 		wrapped = fmt.Errorf("topic %s partition %d: metadata: %w", k.topic, k.partition, err)
 	}
-	if m.tell(k, wrapped) && (!kerr.IsRetriable(err) || m.c.cfg.keepRetryable) {
+	stays := !kerr.IsRetriable(err)
+	if m.tell(k, wrapped, stays) && (stays || m.c.cfg.keepRetryable) {
 		m.c.injectAsked(k, wrapped)
 	}
 }

@@ -43,10 +43,13 @@ func (c *Consumer) offer(p *partition, ready, moved bool) {
 // maxInjected bounds errors that nobody polls for; the oldest go first.
 const maxInjected = 100
 
-// inject hands an error to the next poll.
+// inject hands an error to the next poll, once however often it came until then.
 func (c *Consumer) inject(topic string, partition int32, err error) {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
+	if c.out.waitsLocked(topic, partition, err) {
+		return
+	}
 	if len(c.out.injected) >= maxInjected {
 		c.out.injected = c.out.injected[1:]
 	}
@@ -55,6 +58,14 @@ func (c *Consumer) inject(topic string, partition int32, err error) {
 		Partitions: []kgo.FetchPartition{{Partition: partition, Err: err}},
 	}}})
 	c.out.signalLocked()
+}
+
+// waitsLocked reports whether the same error waits for a poll already.
+func (h *handOut) waitsLocked(topic string, partition int32, err error) bool {
+	return slices.ContainsFunc(h.injected, func(f kgo.Fetch) bool {
+		t := &f.Topics[0]
+		return t.Topic == topic && t.Partitions[0].Partition == partition && t.Partitions[0].Err.Error() == err.Error()
+	})
 }
 
 // PollFetches waits until there are records or errors and returns all that is
