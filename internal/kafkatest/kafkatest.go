@@ -63,6 +63,8 @@ type Config struct {
 
 	// Fake are more options for [Fake].
 	Fake []kfake.Opt
+
+	listeners map[string]string // of [Secured]
 }
 
 // Cluster is a cluster as one test sees it.

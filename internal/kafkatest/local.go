@@ -101,5 +101,7 @@ func (c Config) local() localkafka.Config {
 	if version == "" {
 		version = localkafka.DefaultVersion
 	}
-	return localkafka.Config{Version: version, Nodes: max(c.Nodes, 1), Racks: c.Racks, Settings: c.Settings}
+	return localkafka.Config{
+		Version: version, Nodes: max(c.Nodes, 1), Racks: c.Racks, Settings: c.Settings, Listeners: c.listeners,
+	}
 }
