@@ -24,7 +24,7 @@ const (
 
 // SessionLife is how long a client of [Expiring] may stay before it has to
 // authenticate again (connections.max.reauth.ms). Clients do so a second before.
-const SessionLife = 2500 * time.Millisecond
+const SessionLife = 2 * time.Second
 
 // PlainUser can authenticate by PLAIN, with PlainPassword. Users of SCRAM are
 // made by [SecuredCluster.User].
