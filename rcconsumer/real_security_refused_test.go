@@ -17,8 +17,8 @@ import (
 	"example.com/readcommitted/internal/kafkatest"
 )
 
-// refusal is a way in that leads nowhere.
-type refusal struct {
+// badLogin is a way in that leads nowhere.
+type badLogin struct {
 	name string
 	opts []kgo.Opt
 	is   func(error) bool // how a caller knows the error
@@ -33,15 +33,15 @@ func isUnknownAuthority(err error) bool {
 	return errors.As(err, &unknown)
 }
 
-// refusals are ways in with something wrong, and the passwords they know.
-func refusals(t *testing.T, c *kafkatest.SecuredCluster) (all []refusal, secrets []string) {
+// badLogins are ways in with something wrong, and the passwords they know.
+func badLogins(t *testing.T, c *kafkatest.SecuredCluster) (all []badLogin, secrets []string) {
 	t.Helper()
 	certs, user := c.Certificates, c.User(t)
 	wrong := kafkatest.User{Name: user.Name, Password: "wrong-" + user.Password}
 	nobody := kafkatest.User{Name: "nobody", Password: "nobodys-Secret-0"}
 	inside := kgo.DialTLSConfig(kafkatest.ClientTLS(certs.CA))
 	denied := isA(kerr.SaslAuthenticationFailed)
-	return []refusal{
+	return []badLogin{
 		{"wrong password, PLAIN over TLS", enter(c, kafkatest.SASLOverTLS, inside, byPlain(kafkatest.PlainUser, wrong.Password)), denied},
 		{"wrong password, SCRAM-SHA-256", enter(c, kafkatest.SASL, kgo.SASL(wrong.SHA256())), denied},
 		{"wrong password, SCRAM-SHA-512 over TLS", enter(c, kafkatest.SASLOverTLS, inside, kgo.SASL(wrong.SHA512())), denied},
@@ -75,7 +75,7 @@ func TestRealRefusedClientIsToldAndKeepsCalm(t *testing.T) {
 	t.Parallel()
 	c := kafkatest.Secured(t, kafkatest.Config{})
 	topic := c.Topic(t, kafkatest.TopicConfig{})
-	all, secrets := refusals(t, c)
+	all, secrets := badLogins(t, c)
 	tests := make(map[string]func(*testing.T))
 	for _, r := range all {
 		tests[r.name] = func(t *testing.T) { r.direct(t, c, topic, secrets) }
@@ -91,7 +91,7 @@ const (
 
 // direct: a poll waits, as kgo's does, since the cluster may change its mind. A
 // ping says what is wrong, and so does the hook.
-func (r refusal) direct(t *testing.T, c *kafkatest.SecuredCluster, topic string, secrets []string) {
+func (r badLogin) direct(t *testing.T, c *kafkatest.SecuredCluster, topic string, secrets []string) {
 	consumer, w := secured(t, c, append(r.opts, from(topic, 0, at(0)))...)
 	require.Empty(t, listen(consumer, topic, refusedFor))
 	require.LessOrEqual(t, w.connections(), maxDials)
@@ -106,7 +106,7 @@ func (r refusal) direct(t *testing.T, c *kafkatest.SecuredCluster, topic string,
 }
 
 // inGroup: polls wait here too, until kgo knows the topics.
-func (r refusal) inGroup(t *testing.T, c *kafkatest.SecuredCluster, topic string, secrets []string) {
+func (r badLogin) inGroup(t *testing.T, c *kafkatest.SecuredCluster, topic string, secrets []string) {
 	join := append(r.opts, kgo.ConsumerGroup(kafkatest.Name(t)), kgo.ConsumeTopics(topic))
 	consumer, w := secured(t, c, join...)
 	theirs := newWatch()
