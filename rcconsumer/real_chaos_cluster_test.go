@@ -4,15 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // moveReplicas takes the leader's replica of a partition away, which ends its
@@ -57,37 +54,6 @@ func (x *chaos) assign(partition int32, replicas []int32) {
 		return fmt.Sprintf("replicas %v, in sync %v", p.Replicas, isr),
 			slices.Equal(p.Replicas, replicas) && slices.Equal(isr, slices.Sorted(slices.Values(replicas)))
 	})
-}
-
-// inSync waits until every broker says that all brokers are there and that all
-// replicas of all topics, Kafka's own included, are in sync.
-func (x *chaos) inSync() {
-	for _, n := range x.local().Nodes() {
-		x.until(fmt.Sprintf("all replicas in sync, as broker %d says", n.ID()), 3*time.Minute, func(ctx context.Context) (string, bool) {
-			req := kmsg.NewPtrMetadataRequest() // no topics named: all
-			resp, err := x.client.Broker(int(n.ID())).Request(ctx, req)
-			if err != nil {
-				return err.Error(), false
-			}
-			missing := notInSync(resp.(*kmsg.MetadataResponse))
-			return strings.Join(missing, ", "), len(missing) == 0
-		})
-	}
-}
-
-func notInSync(m *kmsg.MetadataResponse) (missing []string) {
-	if len(m.Brokers) != chaosNodes {
-		missing = append(missing, fmt.Sprintf("%d brokers", len(m.Brokers)))
-	}
-	for _, topic := range m.Topics {
-		for _, p := range topic.Partitions {
-			if p.ErrorCode != 0 || p.Leader < 0 || len(p.Replicas) != chaosNodes || len(p.ISR) != chaosNodes {
-				missing = append(missing, fmt.Sprintf("%s/%d: leader %d, replicas %v, in sync %v, %v",
-					*topic.Topic, p.Partition, p.Leader, p.Replicas, p.ISR, kerr.ErrorForCode(p.ErrorCode)))
-			}
-		}
-	}
-	return missing
 }
 
 // adminClient is a client for waits and samples: it does not hang on to a

@@ -49,11 +49,11 @@ const (
 // injectors carry faults out. They return when nothing is wrong any more but
 // replicas that catch up.
 var injectors = map[string]func(*chaos, fault){
-	restartOne: func(x *chaos, f fault) { x.restart(x.local().Node(f.node)) },
+	restartOne: func(x *chaos, f fault) { x.cluster.Restart(x.t, x.local().Node(f.node)) },
 	restartAll: func(x *chaos, _ fault) {
 		for _, n := range x.local().Nodes() {
-			x.restart(n)
-			x.inSync()
+			x.cluster.Restart(x.t, n)
+			x.cluster.WaitInSync(x.t)
 		}
 	},
 	killLeader:      func(x *chaos, f fault) { x.kill(x.leaderOf(f.partition), f.pause) },
@@ -143,13 +143,6 @@ func (x *chaos) pass(d time.Duration) {
 	}
 }
 
-func (x *chaos) restart(node *localkafka.Node) {
-	ctx, cancel := context.WithTimeout(x.t.Context(), time.Minute)
-	defer cancel()
-	require.NoError(x.t, node.Stop(ctx))
-	require.NoError(x.t, node.Start(x.t.Context()))
-}
-
 func (x *chaos) kill(node *localkafka.Node, away time.Duration) {
 	require.NoError(x.t, node.Kill())
 	x.pass(away)
@@ -161,7 +154,7 @@ func (x *chaos) leaderOf(partition int32) *localkafka.Node {
 }
 
 func (x *chaos) transactionCoordinator(f fault) *localkafka.Node {
-	id := x.load.writers[int(f.partition)%chaosTransactional].txnID
+	id := x.load.TransactionalID(int(f.partition) % chaosTransactional)
 	var node int32
 	x.until("the coordinator of "+id, time.Minute, func(ctx context.Context) (string, bool) {
 		found := x.admin.FindTxnCoordinators(ctx, id)[id]

@@ -2,68 +2,19 @@ package rcconsumer_test
 
 import (
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/readcommitted/internal/kafkatest"
 )
-
-// stamp is what the value of every record says: who wrote it.
-type stamp struct {
-	writer, index uint16
-	txn           uint32 // 0 outside of transactions
-}
-
-func (s stamp) String() string {
-	return fmt.Sprintf("writer %d, transaction %d, record %d", s.writer, s.txn, s.index)
-}
-
-// value makes a record's value; padding follows a blank.
-func (s stamp) value(padding int) []byte {
-	return fmt.Appendf(nil, "%d/%d/%d %s", s.writer, s.txn, s.index, strings.Repeat("x", padding))
-}
-
-// stampOf is the opposite of value.
-func stampOf(value []byte) (s stamp, err error) {
-	text, _, _ := strings.Cut(string(value), " ")
-	parts := strings.Split(text, "/")
-	if len(parts) != 3 {
-		return s, fmt.Errorf("value %.40q bears no stamp", value)
-	}
-	var n [3]uint64
-	for i, bits := range []int{16, 32, 16} {
-		if n[i], err = strconv.ParseUint(parts[i], 10, bits); err != nil {
-			return s, fmt.Errorf("value %.40q: %w", value, err)
-		}
-	}
-	return stamp{writer: uint16(n[0]), txn: uint32(n[1]), index: uint16(n[2])}, nil
-}
-
-// entry is a record of one partition.
-type entry struct {
-	offset int64
-	stamp
-}
-
-// logged is a record in the log, and what became of it.
-type logged struct {
-	entry
-	producerID int64
-	fate       fate // plain, commit or abort; empty while its transaction is open
-}
-
-func (l logged) visible(uncommitted bool) bool {
-	return uncommitted || l.fate == plain || l.fate == commit
-}
 
 // session is what a reader got of one partition from an assignment on. A reader
 // without a group has one for each partition.
 type session struct {
 	member string
 	start  int64 // where it had to begin, inclusive
-	got    []entry
+	got    []kafkatest.Entry
 }
 
 // verdict is what a reader did wrong, and how much it did.
@@ -84,27 +35,24 @@ func (w when) at(partition int32, offset int64) string {
 	return w(partition, offset)
 }
 
-// maxFindings bounds the lines of one verdict; the counts go on.
-const maxFindings = 20
-
 func (v *verdict) wrong() int { return v.leaks + v.losses + v.gaps + v.breaks + v.duplicates }
 
 // partitionJudge compares what one reader got of one partition with the log.
 type partitionJudge struct {
 	*verdict
 	partition int32
-	log       []logged
-	wanted    []logged // the part of the log that the reader has to see
-	seen      []int    // how often it saw each
+	log       []kafkatest.Logged
+	wanted    []kafkatest.Logged // the part of the log that the reader has to see
+	seen      []int              // how often it saw each
 }
 
 // judge adds to v what a reader did with a partition. Each session has to hold
 // all that is visible from its start on, without a gap, up to its own end; all
 // sessions together have to hold everything.
-func (v *verdict) judge(partition int32, log []logged, uncommitted bool, sessions []session) {
+func (v *verdict) judge(partition int32, log []kafkatest.Logged, uncommitted bool, sessions []session) {
 	j := partitionJudge{verdict: v, partition: partition, log: log}
 	for _, l := range log {
-		if l.visible(uncommitted) {
+		if uncommitted || l.Visible() {
 			j.wanted = append(j.wanted, l)
 		}
 	}
@@ -114,92 +62,86 @@ func (v *verdict) judge(partition int32, log []logged, uncommitted bool, session
 	}
 	for i, n := range j.seen {
 		if n == 0 {
-			j.add(&j.losses, 1, "lost", j.wanted[i].entry, "never delivered")
+			j.add(&j.losses, 1, "lost", j.wanted[i].Entry, "never delivered")
 		}
 	}
 }
 
 // add counts n records and says what is wrong with them, the first being e.
-func (j *partitionJudge) add(count *int, n int, kind string, e entry, format string, args ...any) {
+func (j *partitionJudge) add(count *int, n int, kind string, e kafkatest.Entry, format string, args ...any) {
 	*count += n
-	if len(j.lines) < maxFindings {
+	if len(j.lines) < kafkatest.MaxFindings {
 		j.lines = append(j.lines, fmt.Sprintf("%s: partition %d offset %d (%v): %s; written %s",
-			kind, j.partition, e.offset, e.stamp, fmt.Sprintf(format, args...), j.when.at(j.partition, e.offset)))
+			kind, j.partition, e.Offset, e.Stamp, fmt.Sprintf(format, args...), j.when.at(j.partition, e.Offset)))
 	}
 }
 
 func (j *partitionJudge) session(s session) {
-	next, _ := find(j.wanted, s.start)
+	next, _ := kafkatest.Find(j.wanted, s.start)
 	last := s.start - 1
 	for _, e := range s.got {
 		j.delivered++
-		i, found := find(j.wanted, e.offset)
+		i, found := kafkatest.Find(j.wanted, e.Offset)
 		switch {
-		case !found || j.wanted[i].stamp != e.stamp:
+		case !found || j.wanted[i].Stamp != e.Stamp:
 			j.add(&j.leaks, 1, "leaked", e, "delivered to %s; %s", s.member, j.inLog(e))
 			continue
-		case e.offset <= last && i < next && j.seen[i] > 0:
+		case e.Offset <= last && i < next && j.seen[i] > 0:
 			j.add(&j.duplicates, 1, "duplicate", e, "delivered to %s after offset %d; the session began at %d", s.member, last, s.start)
 			continue
-		case e.offset <= last:
+		case e.Offset <= last:
 			j.add(&j.breaks, 1, "out of order", e, "delivered to %s after offset %d; the session began at %d", s.member, last, s.start)
 		case i > next:
-			j.add(&j.gaps, i-next, "gap", j.wanted[next].entry, "the first of %d missing in front of offset %d, delivered to %s; the session began at %d",
-				i-next, e.offset, s.member, s.start)
+			j.add(&j.gaps, i-next, "gap", j.wanted[next].Entry, "the first of %d missing in front of offset %d, delivered to %s; the session began at %d",
+				i-next, e.Offset, s.member, s.start)
 		}
 		if j.seen[i]++; j.seen[i] > 1 {
 			j.repeats++
 		}
-		next, last = i+1, e.offset
+		next, last = i+1, e.Offset
 	}
 }
 
 // inLog says what the log has at an offset that should not have been delivered.
-func (j *partitionJudge) inLog(e entry) string {
-	i, found := find(j.log, e.offset)
+func (j *partitionJudge) inLog(e kafkatest.Entry) string {
+	i, found := kafkatest.Find(j.log, e.Offset)
 	if !found {
 		return "the log has no record there"
 	}
-	if l := j.log[i]; l.stamp == e.stamp {
-		return fmt.Sprintf("in the log it is %q, producer ID %d", l.fate, l.producerID)
+	if l := j.log[i]; l.Stamp == e.Stamp {
+		return fmt.Sprintf("in the log it is %q, producer ID %d", l.Fate, l.ProducerID)
 	}
-	return fmt.Sprintf("the log has another record there (%v)", j.log[i].stamp)
+	return fmt.Sprintf("the log has another record there (%v)", j.log[i].Stamp)
 }
 
-func find(log []logged, offset int64) (int, bool) {
-	return slices.BinarySearchFunc(log, offset, func(l logged, o int64) int {
-		switch {
-		case l.offset < o:
-			return -1
-		case l.offset > o:
-			return 1
-		}
-		return 0
-	})
+// record is one of the logs that the judge is tried with.
+func record(offset int64, writer, index uint16, txn uint32, fate kafkatest.Fate) kafkatest.Logged {
+	stamp := kafkatest.Stamp{Writer: writer, Index: index, Txn: txn}
+	return kafkatest.Logged{Entry: kafkatest.Entry{Offset: offset, Stamp: stamp}, ProducerID: int64(writer) + 6, Fate: fate}
 }
 
 func TestChaosJudgeSeesEveryKindOfMistake(t *testing.T) {
 	// Offsets 0, 1 committed, 2 aborted, 4 plain, 5 committed; 3 and 6 are markers.
-	log := []logged{
-		{entry{0, stamp{1, 0, 1}}, 7, commit},
-		{entry{1, stamp{1, 1, 1}}, 7, commit},
-		{entry{2, stamp{2, 0, 1}}, 8, abort},
-		{entry{4, stamp{3, 0, 0}}, 9, plain},
-		{entry{5, stamp{1, 2, 1}}, 7, commit},
+	log := []kafkatest.Logged{
+		record(0, 1, 0, 1, kafkatest.Committed),
+		record(1, 1, 1, 1, kafkatest.Committed),
+		record(2, 2, 0, 1, kafkatest.Aborted),
+		record(4, 3, 0, 0, kafkatest.Plain),
+		record(5, 1, 2, 1, kafkatest.Committed),
 	}
 	pick := func(start int64, offsets ...int64) session {
 		s := session{member: "m", start: start}
 		for _, o := range offsets {
-			e := entry{offset: o, stamp: stamp{9, 9, 9}}
-			if i, ok := find(log, o); ok {
-				e = log[i].entry
+			e := record(o, 9, 9, 9, kafkatest.Plain).Entry
+			if i, ok := kafkatest.Find(log, o); ok {
+				e = log[i].Entry
 			}
 			s.got = append(s.got, e)
 		}
 		return s
 	}
 	wrongStamp := pick(0, 0, 1, 4, 5)
-	wrongStamp.got[1].txn++
+	wrongStamp.got[1].Txn++
 	tests := []struct {
 		name     string
 		sessions []session

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"example.com/readcommitted/internal/kafkatest"
 	"example.com/readcommitted/rcconsumer"
 )
 
@@ -105,11 +106,11 @@ func (d *directReader) take(ctx context.Context, fetches kgo.Fetches) {
 
 // append notes a record that was delivered.
 func (x *chaos) append(s *session, r *kgo.Record) {
-	st, err := stampOf(r.Value)
+	st, err := kafkatest.StampOf(r.Value)
 	if err != nil {
 		x.problem("%s: partition %d offset %d: %v", s.member, r.Partition, r.Offset, err)
 	}
-	s.got = append(s.got, entry{r.Offset, st})
+	s.got = append(s.got, kafkatest.Entry{Offset: r.Offset, Stamp: st})
 }
 
 func (d *directReader) name() string      { return d.label }

@@ -9,21 +9,19 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"example.com/readcommitted/internal/kafkatest"
 )
 
 // account is the first part of a run's report: what was written.
-func (x *chaos) account(a *account) string {
-	replaced := 0
-	for _, w := range x.load.writers {
-		replaced += w.replaced
-	}
+func (x *chaos) account(a *kafkatest.Account) string {
 	return fmt.Sprintf(`Apache Kafka %s, %d brokers, %d partitions, seed %d, %v
   written     %d records, %d of them outside of transactions, and %d markers
   ended       %d transactions committed, %d aborted; of %d the writer did not know: %d were committed; %d producers replaced
   the ledger  %d contradictions with the log, %d acknowledged records lost, %d torn transactions`,
 		x.local().Version(), chaosNodes, chaosPartitions, x.seed, time.Since(x.began).Truncate(time.Second),
-		a.records, a.plain, a.markers, a.committed, a.aborted, a.unknown, a.unknownCommitted, replaced,
-		a.contradictions, a.lostAcknowledged, a.torn)
+		a.Records, a.Plain, a.Markers, a.Committed, a.Aborted, a.Unknown, a.UnknownCommitted, x.load.Replaced(),
+		a.Contradictions, a.LostAcknowledged, a.Torn)
 }
 
 func (x *chaos) faultCounts() string {

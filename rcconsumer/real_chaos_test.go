@@ -41,7 +41,7 @@ type chaos struct {
 	topic   string
 	seed    uint64
 	began   time.Time
-	load    *chaosLoad
+	load    *kafkatest.Load
 	readers []chaosReader
 	watch   *watcher
 	unwatch func() // ends the watching; may be called twice
@@ -98,8 +98,9 @@ func TestRealChaosReadersGetWhatTheLogHolds(t *testing.T) {
 // begin starts readers and writers.
 func (x *chaos) begin() {
 	x.readers = x.startReaders()
-	x.load = &chaosLoad{c: x.cluster, topic: x.topic, partitions: chaosPartitions, ledger: newChaosLedger(), say: x.t.Logf}
-	x.load.start(x.t, x.seed, chaosTransactional, chaosPlain)
+	x.load = x.cluster.StartLoad(x.t, kafkatest.LoadConfig{
+		Topic: x.topic, Partitions: chaosPartitions, Transactional: chaosTransactional, Plain: chaosPlain, Seed: x.seed,
+	})
 	x.watch = newWatcher(x, x.readers)
 	ctx, cancel := context.WithCancel(x.t.Context())
 	var wg sync.WaitGroup
@@ -108,7 +109,6 @@ func (x *chaos) begin() {
 	x.unwatch = func() { cancel(); wg.Wait() }
 	x.t.Cleanup(func() { // also when the test fails
 		x.unwatch()
-		x.load.abandon()
 		for _, r := range x.readers {
 			r.stop()
 		}
@@ -141,7 +141,7 @@ func (x *chaos) disturb(f fault) {
 	what := fmt.Sprintf("#%d %s", len(x.faults), f.kind)
 	x.mu.Unlock()
 	injectors[f.kind](x, f)
-	x.inSync()
+	x.cluster.WaitInSync(x.t)
 	x.mu.Lock()
 	x.faults[len(x.faults)-1].ongoing = false
 	x.mu.Unlock()
@@ -185,7 +185,7 @@ func (x *chaos) behind(ends map[int32]int64) map[chaosReader]string {
 
 // finish ends the load, waits for the end of all transactions, and compares.
 func (x *chaos) finish() {
-	x.load.stop(x.t)
+	x.load.Stop(x.t)
 	ends := map[int32]int64{}
 	for p := range int32(chaosPartitions) {
 		x.until(fmt.Sprintf("the end of all transactions in partition %d", p), 4*time.Minute, func(ctx context.Context) (string, bool) {
@@ -211,17 +211,17 @@ func (x *chaos) finish() {
 	for _, r := range x.readers {
 		r.stop()
 	}
-	x.conclude(readLog(x.t, x.cluster, x.topic, ends))
+	x.conclude(x.cluster.ReadLog(x.t, x.topic, ends))
 }
 
-func (x *chaos) conclude(logs map[int32]*partitionLog) {
-	a := x.load.ledger.compare(logs, x.faultAt)
+func (x *chaos) conclude(logs map[int32]*kafkatest.PartitionLog) {
+	a := x.load.Ledger().Compare(logs, x.faultAt)
 	lines := []string{x.account(a), x.faultCounts()}
-	findings := a.lines
+	findings := a.Lines
 	for _, r := range x.readers {
 		v := verdict{when: x.faultAt}
 		for p, log := range logs {
-			v.judge(p, log.records, r.uncommitted(), r.sessions(p))
+			v.judge(p, log.Records, r.uncommitted(), r.sessions(p))
 		}
 		lines = append(lines, x.report(r, &v))
 		for _, l := range v.lines {
