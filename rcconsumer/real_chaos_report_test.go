@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-
 	"example.com/readcommitted/internal/kafkatest"
 )
 
@@ -62,23 +60,6 @@ func (x *chaos) explain(took time.Duration, last map[chaosReader]string) {
 	for r, where := range last {
 		x.t.Logf("%v, %.1f s after all replicas were in sync, among the last: %sit has logged:\n%s", time.Now().Format(time.TimeOnly), took.Seconds(), where, r.words())
 	}
-}
-
-// openProducers says who holds a partition back.
-func (x *chaos) openProducers(ctx context.Context, partition int32) string {
-	var s kadm.TopicsSet
-	s.Add(x.topic, partition)
-	described, err := x.admin.DescribeProducers(ctx, s)
-	if err != nil {
-		return err.Error()
-	}
-	var open []string
-	described.EachProducer(func(p kadm.DescribedProducer) {
-		if p.CurrentTxnStartOffset >= 0 {
-			open = append(open, fmt.Sprintf("producer %d epoch %d open since offset %d", p.ProducerID, p.ProducerEpoch, p.CurrentTxnStartOffset))
-		}
-	})
-	return strings.Join(open, ", ")
 }
 
 // maxProblems bounds the lines about what readers told while they read.

@@ -186,20 +186,7 @@ func (x *chaos) behind(ends map[int32]int64) map[chaosReader]string {
 // finish ends the load, waits for the end of all transactions, and compares.
 func (x *chaos) finish() {
 	x.load.Stop(x.t)
-	ends := map[int32]int64{}
-	for p := range int32(chaosPartitions) {
-		x.until(fmt.Sprintf("the end of all transactions in partition %d", p), 4*time.Minute, func(ctx context.Context) (string, bool) {
-			lso, err := x.cluster.LSO(ctx, x.topic, p)
-			if err != nil {
-				return err.Error(), false
-			}
-			ends[p], err = x.cluster.HW(ctx, x.topic, p)
-			if err == nil && lso >= ends[p] {
-				return "", true
-			}
-			return fmt.Sprintf("last stable offset %d, high watermark %d, %v; %s", lso, ends[p], err, x.openProducers(ctx, p)), false
-		})
-	}
+	ends := x.cluster.WaitEnds(x.t, x.topic, chaosPartitions)
 	x.catchUp("the end of the load")
 	fresh := x.direct("fresh at the end", 0)
 	x.readers = append(x.readers, fresh)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,6 +100,49 @@ func one(topic string, partition int32) func(kadm.ListedOffsets, error) (int64, 
 		}
 		return o.Offset, o.Err
 	}
+}
+
+// endLimit is how long transactions that nobody ends may take to end by their
+// timeouts, on brokers that have just come back.
+const endLimit = 4 * time.Minute
+
+// WaitEnds waits until no transaction is open in a topic's partitions, which
+// nobody may write to any more, and returns their ends: the last stable offset
+// and the high watermark alike.
+func (c *Cluster) WaitEnds(t testing.TB, topic string, partitions int32) map[int32]int64 {
+	t.Helper()
+	ends := map[int32]int64{}
+	for p := range partitions {
+		Within(t, endLimit, fmt.Sprintf("the end of all transactions in %s/%d", topic, p), func(ctx context.Context) (string, bool) {
+			lso, err := c.LSO(ctx, topic, p)
+			if err != nil {
+				return err.Error(), false
+			}
+			ends[p], err = c.HW(ctx, topic, p)
+			if err == nil && lso >= ends[p] {
+				return "", true
+			}
+			return fmt.Sprintf("last stable offset %d, high watermark %d, %v; %s", lso, ends[p], err, c.openProducers(ctx, topic, p)), false
+		})
+	}
+	return ends
+}
+
+// openProducers says who holds a partition back.
+func (c *Cluster) openProducers(ctx context.Context, topic string, partition int32) string {
+	var s kadm.TopicsSet
+	s.Add(topic, partition)
+	described, err := c.admin.DescribeProducers(ctx, s)
+	if err != nil {
+		return err.Error()
+	}
+	var open []string
+	described.EachProducer(func(p kadm.DescribedProducer) {
+		if p.CurrentTxnStartOffset >= 0 {
+			open = append(open, fmt.Sprintf("producer %d epoch %d open since offset %d", p.ProducerID, p.ProducerEpoch, p.CurrentTxnStartOffset))
+		}
+	})
+	return strings.Join(open, ", ")
 }
 
 // WaitLeader waits until broker want leads a partition, or any if want is
