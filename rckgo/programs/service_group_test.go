@@ -26,6 +26,7 @@ type serviceGroup struct {
 	started   []*instance // all that ever ran
 	log       *groupLog
 	events    map[string]int // lines in the processes' logs, by message
+	pauses    int            // of partitions, in processes that ended in an orderly way
 }
 
 // start starts a process in the n-th place.
@@ -33,7 +34,7 @@ func (g *serviceGroup) start(n int) {
 	g.x.t.Helper()
 	i := startInstance(g.x.t, g.binary, fmt.Sprintf("%s-%d", g.form, len(g.started)), g.dir,
 		"-brokers", strings.Join(g.x.cluster.Addrs(), ","), "-topics", g.x.topic, "-group", g.name,
-		"-session-timeout", "6s", "-commit-interval", "500ms", "-queue", "200", "-poll", "100", "-delay", "30ms")
+		"-session-timeout", g.x.session.String(), "-rebalance-timeout", "10s", "-commit-interval", "500ms", "-queue", "50", "-poll", "50", "-delay", "50ms")
 	g.started = append(g.started, i)
 	if n == len(g.instances) {
 		g.instances = append(g.instances, i)
@@ -48,6 +49,7 @@ type event struct {
 	Partition int32  `json:"partition"`
 	Session   int64  `json:"session"`
 	Offset    int64  `json:"offset"`
+	Pauses    int    `json:"pauses"`
 }
 
 // look reads what the processes wrote since it was last done.
@@ -66,6 +68,7 @@ func (g *serviceGroup) take(i *instance) {
 			g.events = map[string]int{}
 		}
 		g.events[e.Message]++
+		g.pauses += e.Pauses
 		if e.Message == "begin" {
 			g.log.begins[sessionKey{i.name, e.Session}] = begun{e.Partition, e.Offset}
 		}

@@ -52,7 +52,11 @@ func startInstance(t *testing.T, binary, name, dir string, args ...string) *inst
 		i.err = i.cmd.Wait()
 		close(i.done)
 	}()
-	t.Cleanup(i.kill)
+	t.Cleanup(func() {
+		if i.kill(); t.Failed() {
+			t.Logf("the last that %s has logged:\n%s", name, i.lastWords())
+		}
+	})
 	return i
 }
 
@@ -91,7 +95,7 @@ func (i *instance) lastWords() string {
 		return err.Error()
 	}
 	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
-	return strings.Join(lines[max(0, len(lines)-5):], "\n")
+	return strings.Join(lines[max(0, len(lines)-20):], "\n")
 }
 
 // tail reads what a file grows by.

@@ -32,9 +32,9 @@ func (g *serviceGroup) report(j *judgement, lag int64, ledger *kafkatest.Ledger)
 	return fmt.Sprintf(`  %-6s %d processes, %d sessions, %d lines, %d records of them once more from a commit on; lag at the end %d
     %d not committed, %d altered, %d lost, %d misplaced, %d doubled
     from the acknowledged commit to the line: %v
-    logged: %s`,
+    %d pauses of partitions that were full; logged: %s`,
 		g.form, len(g.started), len(g.log.begins), j.records, j.repeats, lag,
-		j.strangers, j.altered, j.lost, j.misplaced, j.doubled, g.waits(ledger), strings.Join(events, ", "))
+		j.strangers, j.altered, j.lost, j.misplaced, j.doubled, g.waits(ledger), g.pauses, strings.Join(events, ", "))
 }
 
 // waits are how long records took from the moment when their writer knew that

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kfake"
 
 	"example.com/readcommitted/internal/kafkatest"
 )
@@ -28,6 +29,7 @@ const (
 // swap is a run of the service in both forms beside each other.
 type swap struct {
 	t        *testing.T
+	session  time.Duration // the groups' session timeout
 	cluster  *kafkatest.Cluster
 	topic    string
 	seed     uint64
@@ -64,7 +66,7 @@ func TestRealServiceSwap(t *testing.T) {
 // TestServiceSwap is the same for a few seconds on a fake broker, which is not
 // restarted.
 func TestServiceSwap(t *testing.T) {
-	x := newSwap(t, kafkatest.Fake(t, kafkatest.Config{}))
+	x := newSwap(t, kafkatest.Fake(t, kafkatest.Config{Fake: []kfake.Opt{kfake.GroupMinSessionTimeout(time.Second)}}))
 	x.ingested("some records", 500)
 	x.kill(0)
 	x.startKilled()
@@ -74,9 +76,10 @@ func TestServiceSwap(t *testing.T) {
 
 func newSwap(t *testing.T, cluster *kafkatest.Cluster) *swap {
 	t.Helper()
-	x := &swap{t: t, cluster: cluster, seed: cmp.Or(*serviceSeed, uint64(time.Now().UnixNano())), began: time.Now()}
+	x := &swap{t: t, session: 2 * time.Second, cluster: cluster, seed: cmp.Or(*serviceSeed, uint64(time.Now().UnixNano()))}
 	replicas, settings := int16(1), map[string]string{}
 	if cluster.Local() != nil {
+		x.session = 6 * time.Second // the least that Kafka allows
 		replicas, settings["min.insync.replicas"] = serviceNodes, "2"
 	}
 	x.topic = cluster.Topic(t, kafkatest.TopicConfig{Partitions: servicePartitions, Replication: replicas, Config: settings})

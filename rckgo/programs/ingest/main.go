@@ -29,6 +29,7 @@ import (
 type config struct {
 	brokers, topics, group, out string
 	session                     time.Duration // the group's session timeout
+	rebalance                   time.Duration // the most that members may take to give partitions up
 	interval                    time.Duration // between commits
 	poll                        int           // most records of one poll
 	queue                       int           // records waiting for a partition's worker at which the partition is paused
@@ -42,6 +43,7 @@ func (c *config) register(f *flag.FlagSet) {
 	f.StringVar(&c.group, "group", "", "consumer group")
 	f.StringVar(&c.out, "out", "-", "`file` that lines are appended to, - for standard output")
 	f.DurationVar(&c.session, "session-timeout", 45*time.Second, "after which the group takes a silent member's partitions away")
+	f.DurationVar(&c.rebalance, "rebalance-timeout", time.Minute, "the most that a member may take to finish the work on partitions that it loses")
 	f.DurationVar(&c.interval, "commit-interval", time.Second, "time between commits")
 	f.IntVar(&c.poll, "poll", 500, "most records of one poll")
 	f.IntVar(&c.queue, "queue", 1000, "records that may wait in a partition before it is paused")
@@ -55,7 +57,7 @@ func (c *config) validate() error {
 		return errors.New("-topics and -group have to be given")
 	case c.poll < 1 || c.queue < 1 || c.lanes < 1:
 		return errors.New("-poll, -queue and -lanes have to be 1 or more")
-	case c.delay < 0 || c.interval <= 0 || c.session <= 0:
+	case c.delay < 0 || c.interval <= 0 || c.session <= 0 || c.rebalance <= 0:
 		return errors.New("durations have to be positive")
 	}
 	return nil

@@ -46,6 +46,7 @@ func newService(c config, out io.Writer, log *slog.Logger) (*service, error) {
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.ConsumerGroup(c.group),
 		kgo.SessionTimeout(c.session),
+		kgo.RebalanceTimeout(c.rebalance),
 		kgo.HeartbeatInterval(min(3*time.Second, c.session/5)),
 		kgo.AutoCommitMarks(),
 		kgo.AutoCommitInterval(c.interval),

@@ -212,7 +212,7 @@ func TestSinkFailureMarksNothingThatWasNotWritten(t *testing.T) {
 }
 
 func TestConfigIsRefusedForMissingAndAbsurdValues(t *testing.T) {
-	sound := config{topics: "t", group: "g", session: time.Second, interval: time.Second, poll: 1, queue: 1, lanes: 1}
+	sound := config{topics: "t", group: "g", session: time.Second, rebalance: time.Second, interval: time.Second, poll: 1, queue: 1, lanes: 1}
 	require.NoError(t, sound.validate())
 	for name, change := range map[string]func(*config){
 		"no topic":    func(c *config) { c.topics = "" },
@@ -221,6 +221,7 @@ func TestConfigIsRefusedForMissingAndAbsurdValues(t *testing.T) {
 		"no queue":    func(c *config) { c.queue = 0 },
 		"no lane":     func(c *config) { c.lanes = -1 },
 		"no interval": func(c *config) { c.interval = 0 },
+		"no time":     func(c *config) { c.rebalance = 0 },
 		"no session":  func(c *config) { c.session = 0 },
 		"wrong delay": func(c *config) { c.delay = -1 },
 	} {
