@@ -34,7 +34,7 @@ func (g *serviceGroup) start(n int) {
 	g.x.t.Helper()
 	i := startInstance(g.x.t, g.binary, fmt.Sprintf("%s-%d", g.form, len(g.started)), g.dir,
 		"-brokers", strings.Join(g.x.cluster.Addrs(), ","), "-topics", g.x.topic, "-group", g.name,
-		"-session-timeout", g.x.session.String(), "-rebalance-timeout", "10s", "-commit-interval", "500ms", "-queue", "50", "-poll", "50", "-delay", "50ms")
+		"-session-timeout", g.x.session.String(), "-rebalance-timeout", "10s", "-commit-interval", "200ms", "-queue", "50", "-poll", "50", "-delay", "250ms")
 	g.started = append(g.started, i)
 	if n == len(g.instances) {
 		g.instances = append(g.instances, i)
