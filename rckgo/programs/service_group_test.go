@@ -76,6 +76,11 @@ func (g *serviceGroup) take(i *instance) {
 	for _, l := range decoded[ingested](g.x.t, &i.out) {
 		key := sessionKey{i.name, l.Session}
 		g.log.lines[key] = append(g.log.lines[key], l)
+		g.log.count++
+		if g.log.offsets[l.Partition] == nil {
+			g.log.offsets[l.Partition] = map[int64]bool{}
+		}
+		g.log.offsets[l.Partition][l.Offset] = true
 	}
 }
 
@@ -91,36 +96,14 @@ func decoded[T any](t *testing.T, f *tail) (all []T) {
 	return all
 }
 
-func (g *serviceGroup) count() (n int) {
-	for _, lines := range g.log.lines {
-		n += len(lines)
-	}
-	return n
-}
-
-// offsets are the offsets that were ingested, each once.
-func (g *serviceGroup) offsets() map[int32]map[int64]bool {
-	all := map[int32]map[int64]bool{}
-	for p := range int32(servicePartitions) {
-		all[p] = map[int64]bool{}
-	}
-	for _, lines := range g.log.lines {
-		for _, l := range lines {
-			all[l.Partition][l.Offset] = true
-		}
-	}
-	return all
-}
-
 // untilAll waits until everything was ingested.
 func (g *serviceGroup) untilAll(wanted map[int32][]committed) {
 	g.x.t.Helper()
 	kafkatest.Wait(g.x.t, fmt.Sprintf("%s to ingest everything", g.form), func(context.Context) (string, bool) {
 		g.look()
-		got := g.offsets()
 		for p, records := range wanted {
 			for _, r := range records {
-				if !got[p][r.offset] {
+				if !g.log.offsets[p][r.offset] {
 					return fmt.Sprintf("partition %d offset %d is missing", p, r.offset), false
 				}
 			}

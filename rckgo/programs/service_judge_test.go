@@ -44,12 +44,14 @@ type committed struct {
 
 // groupLog is what the processes of a group wrote.
 type groupLog struct {
-	begins map[sessionKey]begun
-	lines  map[sessionKey][]ingested
+	begins  map[sessionKey]begun
+	lines   map[sessionKey][]ingested
+	count   int                      // of lines
+	offsets map[int32]map[int64]bool // that are in lines
 }
 
 func newGroupLog() *groupLog {
-	return &groupLog{begins: map[sessionKey]begun{}, lines: map[sessionKey][]ingested{}}
+	return &groupLog{begins: map[sessionKey]begun{}, lines: map[sessionKey][]ingested{}, offsets: map[int32]map[int64]bool{}}
 }
 
 // judgement is what is wrong with what a group ingested, and how much it was.

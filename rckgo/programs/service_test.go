@@ -133,8 +133,8 @@ func (x *swap) ingested(what string, n int) {
 		var counts []int
 		enough := true
 		for _, g := range x.groups {
-			counts = append(counts, g.count())
-			enough = enough && g.count() >= n
+			counts = append(counts, g.log.count)
+			enough = enough && g.log.count >= n
 		}
 		return fmt.Sprint(counts), enough
 	})
@@ -166,5 +166,5 @@ func (x *swap) finish() {
 	x.t.Logf("\n%s\n%s", x.account(account, ran), strings.Join(lines, "\n"))
 	require.Empty(x.t, findings, "-service-seed %d", x.seed)
 	require.Zero(x.t, x.groups[1].lag(ends), "lag of rckgo's group, -service-seed %d", x.seed)
-	require.Equal(x.t, x.groups[0].offsets(), x.groups[1].offsets(), "what rckgo ingested, against kgo")
+	require.Equal(x.t, x.groups[0].log.offsets, x.groups[1].log.offsets, "what rckgo ingested, against kgo")
 }
