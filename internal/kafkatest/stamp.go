@@ -56,6 +56,7 @@ type Entry struct {
 // Fate is what became of a record.
 type Fate string
 
+// What can become of a record.
 const (
 	Open      Fate = "" // its transaction has not ended
 	Plain     Fate = "plain"

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	serviceFor  = flag.Duration("service-for", 25*time.Second, "how long the service runs in both forms while brokers are restarted; at least once each")
+	serviceFor  = flag.Duration("service-for", 25*time.Second, "how long the service runs in both forms while brokers are restarted one after another, two at least")
 	serviceSeed = flag.Uint64("service-seed", 0, "seed of the service's load; 0 takes one from the clock")
 )
 
@@ -46,19 +46,15 @@ type swap struct {
 func TestRealServiceSwap(t *testing.T) {
 	cluster := kafkatest.Real(t, kafkatest.Config{Nodes: serviceNodes, Control: true, Private: true})
 	x := newSwap(t, cluster)
-	for round := 0; round == 0 || time.Since(x.began) < *serviceFor; round++ {
-		for i, node := range cluster.Local().Nodes() {
-			if i == 1 {
-				x.kill(round % serviceInstances)
-			}
-			cluster.Restart(t, node)
-			x.restarts++
-			if i == 1 {
-				x.startKilled()
-			}
-			cluster.WaitInSync(t)
-			x.look()
+	for ; x.restarts < 2 || time.Since(x.began) < *serviceFor; x.restarts++ {
+		round, node := x.restarts/serviceNodes, x.restarts%serviceNodes
+		if node == 1 {
+			x.kill(round % serviceInstances)
 		}
+		cluster.Restart(t, cluster.Local().Node(node))
+		x.startKilled()
+		cluster.WaitInSync(t)
+		x.look()
 	}
 	x.finish()
 }
