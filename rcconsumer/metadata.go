@@ -136,7 +136,8 @@ const tellAgainAfter = 5 * time.Second
 func (m *metadata) tell(k key, err error, stays bool) (told bool) {
 	now := toldError{err.Error(), m.c.namedAt(k.topic), time.Now()}
 	last := m.told[k]
-	if last.text == now.text && last.namedAt == now.namedAt && !(stays && now.at.Sub(last.at) >= tellAgainAfter) {
+	again := stays && now.at.Sub(last.at) >= tellAgainAfter
+	if last.text == now.text && last.namedAt == now.namedAt && !again {
 		return false
 	}
 	m.told[k] = now

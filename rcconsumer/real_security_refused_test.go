@@ -93,7 +93,7 @@ const (
 // ping says what is wrong, and so does the hook.
 func (r badLogin) direct(t *testing.T, c *kafkatest.SecuredCluster, topic string, secrets []string) {
 	consumer, w := secured(t, c, append(r.opts, from(topic, 0, at(0)))...)
-	require.Empty(t, listen(consumer, topic, refusedFor))
+	require.Empty(t, listen(consumer, topic))
 	require.LessOrEqual(t, w.connections(), maxDials)
 	kafkatest.Wait(t, "the hook to be told", func(context.Context) (string, bool) { return w.failures(), w.told(r.is) })
 
@@ -112,8 +112,8 @@ func (r badLogin) inGroup(t *testing.T, c *kafkatest.SecuredCluster, topic strin
 	theirs := newWatch()
 	client := c.Client(t, append(theirs.opts(), join...)...)
 	kgoSays := make(chan map[string]int)
-	go func() { kgoSays <- listen(client, topic, refusedFor) }()
-	require.Empty(t, listen(consumer, topic, refusedFor))
+	go func() { kgoSays <- listen(client, topic) }()
+	require.Empty(t, listen(consumer, topic))
 	require.Empty(t, <-kgoSays, "nor does kgo")
 	require.LessOrEqual(t, w.connections(), theirs.connections()+1)
 	w.keeps(t, secrets)

@@ -73,7 +73,7 @@ func (r revocation) check(t *testing.T, c *kafkatest.SecuredCluster, opts []kgo.
 	for _, err := range h.errs {
 		require.ErrorIs(t, err, r.class)
 		var session *kgo.ErrGroupSession
-		require.Equal(t, r.class == kerr.GroupAuthorizationFailed, errors.As(err, &session))
+		require.Equal(t, errors.Is(r.class, kerr.GroupAuthorizationFailed), errors.As(err, &session))
 	}
 	t.Logf("%d requests in 3 s without the right: %s; %d errors, the first: %v", seen.sent()-before, seen.kinds(), len(h.errs), h.errs[0])
 	require.LessOrEqual(t, seen.sent()-before, 3*refusedRequests)

@@ -66,10 +66,10 @@ func sayings(fs kgo.Fetches, topic string) (all []string) {
 	return all
 }
 
-// listen polls for d and counts what polls say.
-func listen(p poller, topic string, d time.Duration) map[string]int {
+// listen polls for refusedFor and counts what polls say.
+func listen(p poller, topic string) map[string]int {
 	said := make(map[string]int)
-	for until := time.Now().Add(d); time.Now().Before(until); {
+	for until := time.Now().Add(refusedFor); time.Now().Before(until); {
 		for _, text := range sayings(poll(p, time.Until(until)), topic) {
 			said[text]++
 		}
@@ -105,15 +105,14 @@ func (k lack) check(t *testing.T, c *kafkatest.SecuredCluster, opts []kgo.Opt) {
 	kgoSeen := newWatch()
 	client := c.Client(t, slices.Concat(kgoSeen.opts(), login, theirs)...)
 
-	const d = 4 * time.Second
 	kgoSays := make(chan map[string]int)
-	go func() { kgoSays <- listen(client, l.topic, d) }()
-	says, plainly := listen(consumer, l.topic, d), <-kgoSays
-	t.Logf("ours %v in %v: %s; hook %v", says, d, seen.kinds(), seen.failures())
-	t.Logf("kgo %v in %v: %s", plainly, d, kgoSeen.kinds())
+	go func() { kgoSays <- listen(client, l.topic) }()
+	says, plainly := listen(consumer, l.topic), <-kgoSays
+	t.Logf("ours %v in %v: %s; hook %v", says, refusedFor, seen.kinds(), seen.failures())
+	t.Logf("kgo %v in %v: %s", plainly, refusedFor, kgoSeen.kinds())
 	require.Equal(t, []string{k.want}, slices.Collect(maps.Keys(says)))
 	require.Contains(t, plainly, k.want, "kgo says the same") // of a partition that is named it says it twice
-	require.LessOrEqual(t, seen.sent(), refusedRequests*int(d.Seconds()))
+	require.LessOrEqual(t, seen.sent(), refusedRequests*int(refusedFor.Seconds()))
 	require.LessOrEqual(t, seen.connections(), 8)
 
 	k.grant(t, c, user, l.topic, group, kadm.OpRead, kadm.OpRead)

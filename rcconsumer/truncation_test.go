@@ -406,53 +406,53 @@ func TestDivergingEpochInAFetchAnswerIsATruncation(t *testing.T) {
 		sp.DivergingEpoch.Epoch, sp.DivergingEpoch.EndOffset = epoch, end
 		return sp
 	}
-	run := func(name string, sp *kmsg.FetchResponseTopicPartition, test func(*testing.T, *world, *rcconsumer.Consumer, *forged)) {
+	run := func(name string, test func(*testing.T, *world, *rcconsumer.Consumer, *forged)) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, 1, 1, func(t *testing.T, w *world) {
 				f := w.forge(0)
 				w.becomes(f, 0, written(0, 0, 99))
-				f.script = func(a ask) *kmsg.FetchResponseTopicPartition {
-					if a.offset == 100 {
-						return sp
-					}
-					return nil
-				}
-				c := w.consumer(startAt(0))
-				test(t, w, c, f)
+				test(t, w, w.consumer(startAt(0)), f)
 			})
 		})
 	}
-	run("handed out", diverging(0, 60), func(t *testing.T, w *world, c *rcconsumer.Consumer, f *forged) {
+	// from makes the log's end say that it diverges, from now on.
+	from := func(w *world, f *forged, sp *kmsg.FetchResponseTopicPartition) {
+		w.change(func() {
+			f.script = func(a ask) *kmsg.FetchResponseTopicPartition {
+				if a.offset == 100 {
+					return sp
+				}
+				return nil
+			}
+		})
+	}
+	run("handed out", func(t *testing.T, w *world, c *rcconsumer.Consumer, f *forged) {
 		require.Equal(t, span(0, 99), readOffsets(t, c, 100))
 		w.change(func() { f.log, f.lso, f.hw = f.log[:60], 60, 60 })
+		from(w, f, diverging(0, 60))
 		var lost *kgo.ErrDataLoss
 		require.ErrorAs(t, failed(t, c).Err, &lost)
 		require.Equal(t, kgo.ErrDataLoss{Topic: topic, ConsumedTo: 100, ResetTo: 60}, *lost)
 		silent(t, c, 5*time.Second)
 		require.Equal(t, int64(60), position(c).Next)
 	})
-	run("only buffered", nil, func(t *testing.T, w *world, c *rcconsumer.Consumer, f *forged) {
+	run("only buffered", func(t *testing.T, w *world, c *rcconsumer.Consumer, f *forged) {
 		eventually(t, "all of the log", func() bool { return len(w.asks(f)) == 2 })
 		require.Equal(t, span(0, 9), offsets(c.PollRecords(t.Context(), 10)))
 		w.becomes(f, 0, written(0, 0, 69))
-		w.change(func() {
-			f.script = func(a ask) *kmsg.FetchResponseTopicPartition {
-				if a.offset == 100 {
-					return diverging(0, 60)
-				}
-				return nil
-			}
-		})
+		from(w, f, diverging(0, 60))
 		eventually(t, "a question about what was handed out", func() bool { return len(w.epochAsks()) == 1 })
 		require.Equal(t, span(10, 69), readOffsets(t, c, 60))
 	})
-	run("nonsense", diverging(0, 150), func(t *testing.T, w *world, c *rcconsumer.Consumer, _ *forged) {
+	run("nonsense", func(t *testing.T, w *world, c *rcconsumer.Consumer, f *forged) {
+		from(w, f, diverging(0, 150))
 		require.Equal(t, span(0, 99), readOffsets(t, c, 100))
 		silent(t, c, 10*time.Second)
 		require.LessOrEqual(t, w.during(10*time.Second), 6)
 		require.Equal(t, int64(100), position(c).Next)
 	})
-	run("half", diverging(3, -1), func(t *testing.T, w *world, c *rcconsumer.Consumer, _ *forged) {
+	run("half", func(t *testing.T, w *world, c *rcconsumer.Consumer, f *forged) {
+		from(w, f, diverging(3, -1))
 		require.Equal(t, span(0, 99), readOffsets(t, c, 100))
 		silent(t, c, 10*time.Second)
 		require.LessOrEqual(t, w.during(10*time.Second), 6)
