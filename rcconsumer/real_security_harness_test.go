@@ -83,6 +83,13 @@ func (w *watch) sent() (n int) {
 	return n
 }
 
+// fetches is how many of them were Fetch.
+func (w *watch) fetches() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.requests[int16(kmsg.Fetch)]
+}
+
 // kinds are the numbers of requests by name, for a log line.
 func (w *watch) kinds() string {
 	w.mu.Lock()

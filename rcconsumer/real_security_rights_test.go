@@ -113,6 +113,7 @@ func (k lack) check(t *testing.T, c *kafkatest.SecuredCluster, opts []kgo.Opt) {
 	require.Equal(t, []string{k.want}, slices.Collect(maps.Keys(says)))
 	require.Contains(t, plainly, k.want, "kgo says the same") // of a partition that is named it says it twice
 	require.LessOrEqual(t, seen.sent(), refusedRequests*int(refusedFor.Seconds()))
+	require.LessOrEqual(t, seen.fetches(), 8, "after 0, 0.25, 0.75, 1.75 and 3.75 s")
 	require.LessOrEqual(t, seen.connections(), 8)
 
 	k.grant(t, c, user, l.topic, group, kadm.OpRead, kadm.OpRead)
