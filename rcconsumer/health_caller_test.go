@@ -27,7 +27,7 @@ func TestSlowLoopIsNoCallerWhoDoesNotPoll(t *testing.T) {
 			if n++; n%30 == 0 { // the first look after ten minutes
 				require.Empty(t, c.Health().Reasons)
 			}
-			if n == 90 {
+			if n == 95 { // five more since the last look
 				break
 			}
 		}

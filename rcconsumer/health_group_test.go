@@ -208,3 +208,42 @@ func TestHealthOfAPartitionWithoutAnOffset(t *testing.T) {
 		p.well(t)
 	})
 }
+
+// Until its topic is there a member has nothing to join for; when it appears at
+// once, as at a start, the member is not called ready in between.
+func TestMemberIsNotReadyBetweenTheFirstAnswerAndItsJoin(t *testing.T) {
+	inGroups(t, 0, func(t *testing.T, w *world, opts []kgo.Opt) {
+		p := w.patient(inGroup(append(opts, kgo.MetadataMinAge(100*time.Millisecond), kgo.MetadataMaxAge(time.Second))...)...)
+		for range 20 {
+			time.Sleep(100 * time.Millisecond)
+			require.False(t, p.Health().Ready)
+		}
+		require.NoError(t, w.CreateTopic(topic, 1, nil))
+		p.well(t)
+		_, generation := p.GroupMetadata()
+		require.Positive(t, generation)
+	}, "range", "KIP-848")
+}
+
+// A member that waits for others in a rebalance is not waiting for a coordinator
+// that is away.
+func TestHealthWhileOthersHoldUpARebalance(t *testing.T) {
+	inWorld(t, 1, 2, func(t *testing.T, w *world) {
+		eager := kgo.Balancers(kgo.RangeBalancer())
+		held := make(chan struct{})
+		slow := w.patient(inGroup(eager, rcconsumer.OnPartitionsRevoked(func(context.Context, *rcconsumer.Consumer, map[string][]int32) { <-held }))...)
+		defer func() { close(held) }()
+		slow.well(t)
+		second := w.patient(inGroup(eager)...)
+		time.Sleep(50 * time.Second)
+		held <- struct{}{}
+		second.well(t)
+		third := w.patient(inGroup(eager)...)
+		for range 50 {
+			time.Sleep(time.Second)
+			require.Empty(t, second.Health().Reasons)
+		}
+		held <- struct{}{}
+		third.well(t)
+	})
+}

@@ -73,7 +73,15 @@ type patient struct {
 	l *cable
 
 	mu   sync.Mutex
-	stop func() // ends the polls
+	stop func()  // ends the polls
+	errs []error // that polls returned
+}
+
+// told are the errors that polls returned.
+func (p *patient) told() []error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.errs)
 }
 
 func (w *world) patient(opts ...kgo.Opt) *patient {
@@ -92,11 +100,14 @@ func (p *patient) polls() {
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			if fs := p.PollFetches(ctx); fs.IsClientClosed() {
+			fs := p.PollFetches(ctx)
+			if fs.IsClientClosed() {
 				return
-			} else if errors.As(fs.Err(), new(*rcconsumer.PollIntervalError)) {
+			}
+			if errors.As(fs.Err(), new(*rcconsumer.PollIntervalError)) {
 				time.Sleep(100 * time.Millisecond) // it may come at once
 			}
+			p.note(fs)
 			p.AllowRebalance()
 		}
 	}()
@@ -105,11 +116,18 @@ func (p *patient) polls() {
 	p.stop = func() { cancel(); <-done }
 }
 
+func (p *patient) note(fs kgo.Fetches) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fs.EachError(func(_ string, _ int32, err error) { p.errs = append(p.errs, err) })
+}
+
 // rests polls no more.
 func (p *patient) rests() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.stop()
+	stop := p.stop
+	p.mu.Unlock()
+	stop()
 }
 
 // reason is that of a cause, if there is one.

@@ -32,6 +32,10 @@ func TestHealthWithNothingToRead(t *testing.T) {
 		require.Equal(t, rcconsumer.Health{Ready: true, Live: true}, c.Health(), "there is nothing to wait for")
 		time.Sleep(10 * time.Minute)
 		require.Equal(t, rcconsumer.Health{Ready: true, Live: true}, c.Health())
+		c.AddConsumeTopics("missing")
+		eventually(t, "a reason", func() bool { return len(c.Health().Reasons) == 1 })
+		c.PurgeTopicsFromConsuming("missing")
+		eventually(t, "no reason", func() bool { return len(c.Health().Reasons) == 0 })
 		c.AddConsumeTopics(topic)
 		eventually(t, "a partition", func() bool { return len(reads(c)) == 1 })
 		require.Equal(t, rcconsumer.Health{Ready: true, Live: true}, c.Health())
@@ -217,6 +221,12 @@ func TestHealthIsSilentOnFailuresOfWhatIsPaused(t *testing.T) {
 		p.ResumeFetchTopics(topic)
 		_, r := p.ails(t, rcconsumer.CauseFetch)
 		require.Equal(t, first.Since, r.Since, "no success came in between")
+		recovers(w, p)
+		p.well(t)
+		w.change(func() { w.broken[0] = true })
+		p.ails(t, rcconsumer.CauseBroker)
+		p.PauseFetchTopics(topic)
+		p.well(t)
 	})
 }
 
@@ -238,6 +248,9 @@ func TestHealthOfAGroupTellsOfItsTopics(t *testing.T) {
 		remove()
 		p.well(t)
 		require.Equal(t, []string{"t/0"}, reads(p.Consumer))
+		for _, err := range p.told() {
+			require.NotContains(t, err.Error(), "metadata: TOPIC_AUTHORIZATION_FAILED", "kgo hands it out already")
+		}
 		p.AddConsumeTopics("later")
 		p.ails(t, rcconsumer.CauseTopic)
 		p.PurgeTopicsFromConsuming("later")

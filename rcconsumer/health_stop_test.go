@@ -155,35 +155,3 @@ func TestDataEndsAStreak(t *testing.T) {
 		p.well(t)
 	})
 }
-
-// Within a session a broker leaves out what has not changed.
-func TestBeingLeftOutEndsAStreak(t *testing.T) {
-	inWorld(t, 1, many, func(t *testing.T, w *world) {
-		p := w.patient(kgo.ConsumeTopics(topic))
-		p.well(t)
-		time.Sleep(time.Minute)
-		p.w.failPartition(7, kerr.KafkaStorageError)
-		p.ails(t, rcconsumer.CauseFetch, "t/7 (KAFKA_STORAGE_ERROR)")
-		p.well(t)
-	})
-}
-
-// failPartition answers the next request within a session with an error of one
-// partition, and nothing of the others.
-func (w *world) failPartition(id int32, err *kerr.Error) {
-	w.ControlKey(int16(kmsg.Fetch), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
-		req := kreq.(*kmsg.FetchRequest)
-		if req.SessionEpoch <= 0 {
-			w.KeepControl()
-			return nil, nil, false
-		}
-		resp := req.ResponseKind().(*kmsg.FetchResponse)
-		resp.SessionID = req.SessionID
-		sp := failure(err)
-		sp.Partition = id
-		st := kmsg.NewFetchResponseTopic()
-		st.TopicID, st.Partitions = w.id, []kmsg.FetchResponseTopicPartition{*sp}
-		resp.Topics = append(resp.Topics, st)
-		return resp, nil, true
-	})
-}

@@ -254,9 +254,9 @@ func TestPositionTellsEndsAndEpochs(t *testing.T) {
 	inWorld(t, 1, 1, func(t *testing.T, w *world) {
 		f := w.forge(0, batchtest.Data(3, 4).LeaderEpoch(2), batchtest.Data(5, 6).Txn(1).LeaderEpoch(3), batchtest.Abort(7, 1).LeaderEpoch(4))
 		f.start, f.hw, f.aborted = 3, 12, batchtest.Aborted(1, 5)
-		_, ok := w.consumer(startAt(3)).Position(topic, 0)
-		require.False(t, ok, "metadata has not come yet")
 		c := w.consumer(startAt(3))
+		_, ok := c.Position(topic, 1)
+		require.False(t, ok, "a partition that is not read")
 		readOffsets(t, c, 2)
 		p := position(c)
 		require.Equal(t, []int64{8, 4, 3, 8, 12, -1},

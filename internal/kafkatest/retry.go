@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // patience is how long an exchange is done again. A coordinator that died, or was
@@ -33,8 +35,8 @@ func retry(t testing.TB, what string, exchange func(context.Context) error) {
 // that loads, a transaction whose markers are still being written, a broker
 // that comes back.
 func passes(err error) bool {
-	if isTransport(err) {
-		return true
+	if isTransport(err) || kgo.IsRetryableBrokerErr(err) || strings.HasSuffix(err.Error(), "unknown broker") {
+		return true // the last is kgo's, of a broker that metadata does not name just then
 	}
 	var broker *kerr.Error
 	// kerr does not count this one: kgo has retries of its own for it.
