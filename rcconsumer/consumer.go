@@ -99,7 +99,7 @@ func newConsumer(cfg config) *Consumer {
 		brokers: make(map[int32]*broker),
 		ended:   make(chan struct{}),
 	}
-	c.watch = newWatch()
+	c.watch = newWatch(c.brokerLost)
 	c.limits.set(cfg.maxBytes, cfg.maxPartBytes)
 	c.sub = newSubscription(&c.cfg)
 	c.group = newGroup(c)

@@ -118,9 +118,7 @@ func (c *Consumer) trouble(now time.Time, f findings) {
 		brokers = append(brokers, b)
 	}
 	c.mu.Unlock()
-	if s := c.watch.unreachable(now); s.on() {
-		f.add(CauseUnreachable, spot{}, s.since, brief(s.err))
-	}
+	c.outage(now, known, brokers, f)
 	c.startFindings(now, f)
 	c.watch.broken(now, f, known)
 	for _, b := range brokers {
@@ -143,6 +141,18 @@ func (c *Consumer) trouble(now time.Time, f findings) {
 		p.mu.Unlock()
 	}
 	c.callerFindings(now, waiting, full, f)
+}
+
+// outage tells that no broker can be reached. That nothing answers is not enough:
+// there may be one that was not asked. Metadata asks any.
+func (c *Consumer) outage(now time.Time, known map[int32]bool, brokers []*broker, f findings) {
+	late := lateBrokers(brokers, now)
+	if !c.meta.ails.look().on() && !c.watch.allFail(known, late) {
+		return
+	}
+	if s := c.watch.unreachable(now, earliest(late)); s.on() {
+		f.add(CauseUnreachable, spot{}, s.since, brief(s.err))
+	}
 }
 
 // startFindings tells that the consumer has not come to its work yet.

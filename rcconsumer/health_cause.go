@@ -16,8 +16,8 @@ const (
 	// CausePollInterval (1): [MaxPollInterval] is over. The group's partitions
 	// are other members' until the next poll.
 	CausePollInterval Cause = "poll_interval_exceeded"
-	// CauseUnreachable (1): whatever was tried has failed and no broker has
-	// answered anything for five seconds at least.
+	// CauseUnreachable (1): no broker has answered anything for five seconds at
+	// least, and each one that is known fails, or any that is asked for metadata.
 	CauseUnreachable Cause = "cluster_unreachable"
 	// CauseStarting (1): no broker has answered since New, or the member has not
 	// joined its group for the first time.

@@ -15,7 +15,7 @@ import (
 // What health costs while all is well: no allocation, and no lock that brokers
 // share.
 func TestHealthCostsNothingPerAnswer(t *testing.T) {
-	w, b := newWatch(), newBroker(nil, 1)
+	w, b := newWatch(func() {}), newBroker(nil, 1)
 	p := &partition{c: &Consumer{cfg: config{ours: ours{stableInterval: time.Second}}}}
 	c := new(Consumer)
 	w.mu.Lock() // whoever needs it would hang
@@ -35,7 +35,7 @@ func TestHealthCostsNothingPerAnswer(t *testing.T) {
 
 // What the client itself has no more use for says nothing of a broker.
 func TestCancelledDialIsNoFailure(t *testing.T) {
-	w := newWatch()
+	w := newWatch(func() {})
 	w.OnBrokerConnect(kgo.BrokerMetadata{NodeID: 1}, 0, nil, fmt.Errorf("unable to dial: %w", context.Canceled))
 	w.OnGroupManageError(context.Canceled)
 	require.False(t, w.outage.on() || w.group.look().on())
@@ -48,7 +48,7 @@ func TestCancelledDialIsNoFailure(t *testing.T) {
 }
 
 func BenchmarkHealthPerAnswer(b *testing.B) {
-	w, br := newWatch(), newBroker(nil, 1)
+	w, br := newWatch(func() {}), newBroker(nil, 1)
 	b.ReportAllocs()
 	for b.Loop() {
 		w.OnBrokerWrite(kgo.BrokerMetadata{}, int16(kmsg.Fetch), 100, 0, 0, nil)

@@ -247,3 +247,27 @@ func TestHealthWhileOthersHoldUpARebalance(t *testing.T) {
 		third.well(t)
 	})
 }
+
+// A member that has lost its partitions asks nobody but its coordinator, which
+// is away. That is no outage of the cluster.
+func TestCoordinatorThatIsAwayIsNoOutage(t *testing.T) {
+	inGroups(t, 1, func(t *testing.T, w *world, opts []kgo.Opt) {
+		_, _, err := w.AddNode(-1, 9093)
+		require.NoError(t, err)
+		p := w.patient(inGroup(opts...)...)
+		p.well(t)
+		p.l.mu.Lock()
+		p.l.only = w.ListenAddrs()[w.CoordinatorFor("g")]
+		p.l.mu.Unlock()
+		p.l.cut(refusal())
+		for range 300 {
+			time.Sleep(time.Second)
+			h := p.Health()
+			require.True(t, h.Ready && h.Live, "%q", h.Reasons)
+		}
+		_, r := p.ails(t, rcconsumer.CauseGroup)
+		require.Greater(t, r.Age, 4*time.Minute)
+		p.l.mend()
+		p.well(t)
+	}, "range", "KIP-848")
+}

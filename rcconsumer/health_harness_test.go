@@ -21,14 +21,15 @@ type cable struct {
 	w *world
 
 	mu    sync.Mutex
-	err   error // of every dial
+	err   error  // of every dial
+	only  string // or of those of one address, if it is set
 	conns []net.Conn
 }
 
 func (l *cable) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.err != nil {
+	if l.err != nil && (l.only == "" || l.only == addr) {
 		return nil, l.err
 	}
 	conn, err := l.w.net.DialContext(ctx, network, addr)

@@ -100,12 +100,40 @@ func (b *broker) findings(now time.Time, f findings) {
 	if now.Sub(s.last) < max(connectMemory, 2*b.c.cfg.requestTimeout) { // else nobody tries any more
 		f.streak(cause, brokerSpot(b.id), s)
 	}
-	b.mu.Lock()
-	sent, due := b.sent, b.due
-	b.mu.Unlock()
-	if !s.on() && !sent.IsZero() && now.After(due) { // the failure that follows says more
+	if sent := b.late(now); !s.on() && !sent.IsZero() { // the failure that follows says more
 		f.add(CauseLate, brokerSpot(b.id), sent, "Fetch")
 	}
+}
+
+// late is when a Fetch was sent whose answer is late, zero if none is.
+func (b *broker) late(now time.Time) time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if now.After(b.due) {
+		return b.sent
+	}
+	return time.Time{}
+}
+
+// lateBrokers are the brokers that are late, and since when.
+func lateBrokers(brokers []*broker, now time.Time) map[int32]time.Time {
+	late := make(map[int32]time.Time)
+	for _, b := range brokers {
+		if sent := b.late(now); !sent.IsZero() {
+			late[b.id] = sent
+		}
+	}
+	return late
+}
+
+// earliest is the first of some times, zero if there is none.
+func earliest(times map[int32]time.Time) (first time.Time) {
+	for _, t := range times {
+		if first.IsZero() || t.Before(first) {
+			first = t
+		}
+	}
+	return first
 }
 
 // sends notes that a Fetch is on its way whose answer is due after d.

@@ -51,7 +51,7 @@ func TestPartitionThatIsTakenAwayHasNoFindings(t *testing.T) {
 // see whether it is back.
 func TestSeedThatFailsIsForgottenWithTheFirstAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWatch()
+		w := newWatch(func() {})
 		seed := kgo.BrokerMetadata{NodeID: -7, Host: "::1", Port: 9092}
 		look := func() []Reason {
 			f := make(findings)
@@ -72,6 +72,45 @@ func TestSeedThatFailsIsForgottenWithTheFirstAnswer(t *testing.T) {
 	})
 }
 
+// Brokers that hang let a request fail after ten seconds and more.
+func TestNoAnswerAtAllIsAnOutageBeforeAnythingHasFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatch(func() {})
+		read := func() { w.OnBrokerRead(kgo.BrokerMetadata{}, int16(kmsg.Fetch), 1, 0, 0, nil) }
+		time.Sleep(time.Hour)
+		read()
+		time.Sleep(time.Second)
+		sent := time.Now()
+		require.False(t, w.unreachable(time.Now(), time.Time{}).on(), "nothing is asked")
+		time.Sleep(3 * time.Second)
+		require.False(t, w.unreachable(time.Now(), sent).on(), "it may be a pause")
+		time.Sleep(time.Second)
+		s := w.unreachable(time.Now(), sent)
+		require.Equal(t, sent, s.since)
+		require.Equal(t, "no answer", brief(s.err))
+		w.failed(io.EOF)
+		s = w.unreachable(time.Now(), sent)
+		require.Equal(t, sent, s.since, "it began before the failure")
+		require.Equal(t, "connection closed", brief(s.err))
+		time.Sleep(time.Second)
+		read()
+		time.Sleep(time.Minute)
+		require.False(t, w.unreachable(time.Now(), sent).on(), "somebody answered since")
+	})
+}
+
+func TestOutageIsOfAllBrokersThatAreKnown(t *testing.T) {
+	w, now := newWatch(func() {}), time.Now()
+	known := map[int32]bool{1: true, 2: true}
+	require.True(t, w.allFail(nil, nil), "no broker is known")
+	require.False(t, w.allFail(known, nil))
+	w.OnBrokerConnect(kgo.BrokerMetadata{NodeID: 1}, 0, nil, io.EOF)
+	require.False(t, w.allFail(known, nil))
+	require.True(t, w.allFail(known, map[int32]time.Time{2: now}))
+	w.OnBrokerConnect(kgo.BrokerMetadata{NodeID: 2}, 0, nil, io.EOF)
+	require.True(t, w.allFail(known, nil))
+}
+
 func textsOf(reasons []Reason) (texts []string) {
 	for _, r := range reasons {
 		texts = append(texts, r.Text)
@@ -83,7 +122,7 @@ func textsOf(reasons []Reason) (texts []string) {
 // comes long after has nothing to do with it.
 func TestOffsetsAreMissingSinceTheFirstAttemptInARow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := &group{c: &Consumer{watch: newWatch()}}
+		g := &group{c: &Consumer{watch: newWatch(func() {})}}
 		since := func() time.Duration {
 			at, long := g.unanswered(time.Now())
 			require.Equal(t, time.Since(at) > offsetsPatience, long)
@@ -107,7 +146,7 @@ func TestOffsetsAreMissingSinceTheFirstAttemptInARow(t *testing.T) {
 // A session that begins well and fails at its first step is no recovery.
 func TestSessionThatFailsAtOnceDoesNotEndAStreak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWatch()
+		w := newWatch(func() {})
 		failure, began := errors.New("failure"), time.Now()
 		w.OnGroupManageError(failure)
 		for range 5 {

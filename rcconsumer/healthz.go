@@ -97,7 +97,7 @@ func newHealthReport(h Health) healthReport {
 	report := healthReport{Schema: healthSchema, Ready: h.Ready, Live: h.Live, Reasons: make([]reasonReport, 0, len(h.Details))}
 	for _, d := range h.Details {
 		report.Reasons = append(report.Reasons, reasonReport{
-			Cause: d.Cause, Since: d.Since.UTC().Truncate(time.Millisecond), Age: d.Age.Round(time.Millisecond).Seconds(),
+			Cause: d.Cause, Since: d.Since.UTC().Truncate(time.Millisecond), Age: float64(d.Age.Milliseconds()) / 1000,
 			Count: d.Count, Text: d.Text,
 		})
 	}

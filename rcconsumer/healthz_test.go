@@ -70,6 +70,7 @@ func TestHealthzAnswersProbes(t *testing.T) {
 			require.WithinDuration(t, d.Since, got.Reasons[i].Since, time.Millisecond)
 			require.InDelta(t, d.Age.Seconds(), got.Reasons[i].Age, 0.001)
 		}
+		require.Regexp(t, `"age_seconds":[0-9]+(\.[0-9]{1,3})?,`, bodyOf(t, probed(c, http.MethodGet, "")))
 		c.Close()
 		require.Equal(t, http.StatusServiceUnavailable, probed(c, http.MethodGet, "?live").StatusCode)
 		require.Equal(t, http.StatusServiceUnavailable, probed(c, http.MethodGet, "").StatusCode)

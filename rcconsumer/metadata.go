@@ -107,6 +107,15 @@ func (m *metadata) update(ctx context.Context) time.Duration {
 	return m.c.cfg.metadataMaxAge
 }
 
+// brokerLost asks for metadata when a broker cannot be connected to: kgo may go
+// on to try that one, and another one may answer. While no other does either,
+// the requests have their own pace.
+func (c *Consumer) brokerLost() {
+	if !c.meta.ails.look().on() {
+		c.meta.refresh()
+	}
+}
+
 // failedToAsk notes for Health that there was no answer.
 func (m *metadata) failedToAsk(err error) {
 	if isCancelled(err) {

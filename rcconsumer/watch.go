@@ -30,6 +30,7 @@ const (
 // An answer costs it one atomic store.
 type watch struct {
 	began    time.Time
+	lost     func()      // called when a connection has failed
 	answered moment      // the latest answer of any broker
 	first    moment      // the first one
 	beat     moment      // the latest answer to a request of the group's membership
@@ -67,22 +68,31 @@ func (m *moment) get(began time.Time) time.Time {
 	return time.Time{}
 }
 
-func newWatch() *watch { return &watch{began: time.Now(), dials: make(map[int32]dialed)} }
+func newWatch(lost func()) *watch {
+	return &watch{began: time.Now(), lost: lost, dials: make(map[int32]dialed)}
+}
 
 // OnBrokerConnect hears of every attempt to connect, log-in included.
 func (w *watch) OnBrokerConnect(meta kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	switch {
 	case err == nil:
+		w.mu.Lock()
 		delete(w.dials, meta.NodeID)
+		w.mu.Unlock()
 	case !isCancelled(err):
-		d := w.dials[meta.NodeID]
-		d.meta = meta
-		d.failed(err, time.Now())
-		w.dials[meta.NodeID] = d
-		w.failedLocked(err)
+		w.dialFailed(meta, err)
+		w.lost()
 	}
+}
+
+func (w *watch) dialFailed(meta kgo.BrokerMetadata, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	d := w.dials[meta.NodeID]
+	d.meta = meta
+	d.failed(err, time.Now())
+	w.dials[meta.NodeID] = d
+	w.failedLocked(err)
 }
 
 // OnBrokerWrite hears of requests.
@@ -150,23 +160,45 @@ func (w *watch) failedLocked(err error) {
 	w.outage.failed(err, time.Now())
 }
 
-// errSilent is what an outage tells if no failure says more.
+// errSilent is what an outage tells while no failure says more.
 var errSilent = errors.New("no answer")
 
 // unreachable returns what has failed since the latest answer of any broker, if
-// that was long ago.
-func (w *watch) unreachable(now time.Time) streak {
+// that was long ago. An answer that a broker owes since owed counts as well, if
+// one does: its request fails much later.
+func (w *watch) unreachable(now, owed time.Time) streak {
+	w.mu.Lock()
+	s := w.outage
+	w.mu.Unlock()
+	answered := w.answered.get(w.began)
+	if s.on() && (answered.After(s.since) || now.Sub(s.last) > connectMemory) {
+		s = streak{}
+	}
+	switch {
+	case owed.IsZero() || answered.After(owed):
+	case !s.on():
+		s.failed(errSilent, owed)
+	case owed.Before(s.since):
+		s.since = owed
+	}
+	if now.Sub(later(answered, w.began)) < unreachableAfter {
+		return streak{}
+	}
+	return s
+}
+
+// allFail reports whether every one of the brokers known is late or could not be
+// connected to.
+func (w *watch) allFail(known map[int32]bool, late map[int32]time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	answered := w.answered.get(w.began)
-	switch {
-	case !w.outage.on(), answered.After(w.outage.since),
-		now.Sub(w.outage.last) > connectMemory,
-		now.Sub(later(answered, w.began)) < unreachableAfter:
-		return streak{}
-	default:
-		return w.outage
+	for id := range known {
+		_, failed := w.dials[id]
+		if _, isLate := late[id]; !failed && !isLate {
+			return false
+		}
 	}
+	return true
 }
 
 // broken tells of brokers that cannot be connected to. A seed broker is tried
