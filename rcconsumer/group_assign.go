@@ -64,7 +64,7 @@ func (g *group) offsetsFetched(ctx context.Context, offsets map[string]map[int32
 		}
 	}
 	g.leftOut(fetched)
-	g.asking.unset()
+	g.named()
 	g.inSession()
 	g.c.meta.refresh()
 	return nil, nil //nolint:nilnil // an empty map: kgo has nothing to consume

@@ -143,6 +143,13 @@ func (g *group) asks() {
 		g.asking.set(began, now)
 	}
 	g.asked.set(began, now)
+	g.c.watch.naming.Store(true)
+}
+
+// named notes that the group has said where to begin.
+func (g *group) named() {
+	g.asking.unset()
+	g.c.watch.naming.Store(false)
 }
 
 // unanswered is since when the group has not said where to begin, if that is

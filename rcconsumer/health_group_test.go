@@ -271,3 +271,21 @@ func TestCoordinatorThatIsAwayIsNoOutage(t *testing.T) {
 		p.well(t)
 	}, "range", "KIP-848")
 }
+
+// A session of the group that has worked is the end of what failed before, however
+// short it was.
+func TestGroupThatWorkedForAMomentHasANewAge(t *testing.T) {
+	inGroups(t, 1, func(t *testing.T, w *world, opts []kgo.Opt) {
+		p := w.patient(inGroup(opts...)...)
+		eventually(t, "a partition", func() bool { return len(reads(p.Consumer)) == 1 })
+		for range 3 {
+			p.well(t)
+			time.Sleep(20 * time.Second) // some heartbeats
+			began := time.Now()
+			p.l.cut(refusal())
+			_, r := p.ails(t, rcconsumer.CauseGroup)
+			require.WithinDuration(t, began, r.Since, 6*time.Second, "the latest heartbeat may have been the last")
+			p.l.mend()
+		}
+	}, "range", "cooperative", "KIP-848")
+}

@@ -34,11 +34,13 @@ type watch struct {
 	answered moment      // the latest answer of any broker
 	first    moment      // the first one
 	beat     moment      // the latest answer to a request of the group's membership
+	earlier  moment      // the one before
 	waiting  moment      // since when a JoinGroup waits for the other members; unset if none does
 	over     moment      // the client's context ended
 	managed  atomic.Bool // the group was asked for something
 	group    sharedStreak
-	session  moment // the latest session of the group that began well
+	session  moment      // the latest session of the group that began well
+	naming   atomic.Bool // the group has not said yet where to begin
 
 	mu     sync.Mutex
 	outage streak // failures since the latest answer
@@ -123,6 +125,7 @@ func (w *watch) OnBrokerRead(_ kgo.BrokerMetadata, k int16, _ int, _, _ time.Dur
 	case kmsg.ApiVersions, kmsg.SASLHandshake, kmsg.SASLAuthenticate:
 		return
 	case kmsg.JoinGroup, kmsg.SyncGroup, kmsg.Heartbeat, kmsg.ConsumerGroupHeartbeat:
+		w.earlier.n.Store(w.beat.n.Load())
 		w.beat.set(w.began, now)
 	default:
 	}
@@ -139,11 +142,18 @@ func (w *watch) OnGroupManageError(err error) {
 		return
 	}
 	now := time.Now()
-	// A session may begin well and fail at its first step, again and again.
-	if began := w.session.get(w.began); began.After(w.group.look().last) && now.Sub(began) > sessionProof {
+	if began := w.session.get(w.began); began.After(w.group.look().last) && w.proven(began, now) {
 		w.group.ended()
 	}
 	w.group.failed(err, now)
+}
+
+// proven reports whether a session that began well has worked: it may have failed
+// at its first step, as others before it. Two heartbeats were answered in one that
+// works; the first of them was no error, since that would have ended it. But one
+// that has yet to learn where to begin must last.
+func (w *watch) proven(began, now time.Time) bool {
+	return !w.naming.Load() && w.earlier.get(w.began).After(began) || now.Sub(began) > sessionProof
 }
 
 // failed notes that a request got no answer.
