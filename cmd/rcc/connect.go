@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"example.com/readcommitted/internal/clientconf"
 )
 
 const (
@@ -41,6 +44,9 @@ func (a *app) dialTimeout() time.Duration {
 // silence; a command line has to fail at once and say where. No address is tried
 // more than twice: a wrong password must not lock a user out.
 func (a *app) connect(ctx context.Context, seeds []string, opts []kgo.Opt) (*kadm.Client, error) {
+	if err := checkSeeds(seeds); err != nil {
+		return nil, err
+	}
 	client, err := kgo.NewClient(append(slices.Clone(opts),
 		kgo.RequestRetries(3), kgo.RetryTimeout(dialTimeout), kgo.MetadataMinAge(100*time.Millisecond))...)
 	if err != nil {
@@ -57,6 +63,20 @@ func (a *app) connect(ctx context.Context, seeds []string, opts []kgo.Opt) (*kad
 		return nil, a.connectError(seeds, err)
 	}
 	return kadm.NewClient(client), nil
+}
+
+// checkSeeds refuses what is no address. It is shown if no password can be in it.
+func checkSeeds(seeds []string) error {
+	for i, seed := range seeds {
+		shown := seed
+		if strings.Contains(seed, "@") {
+			shown = strconv.Itoa(i + 1)
+		}
+		if problem, hint := clientconf.CheckAddress(seed); problem != "" {
+			return &usageError{err: fmt.Errorf("broker address %s: %s", shown, problem), hint: hint}
+		}
+	}
+	return nil
 }
 
 // describeTopics returns what the cluster knows of the topics, or an error

@@ -54,7 +54,8 @@ func flagError(cmd *cobra.Command, err error) error {
 		if group := missing.GetSpecifiedShortnames(); group != "" {
 			// What follows may be the value of a flag that was meant, and secret.
 			usage.err = fmt.Errorf("unknown flag: -%s", missing.GetSpecifiedName())
-			if letter := nearestShort(missing.GetSpecifiedName(), cmd.Flags()); letter != "" {
+			usage.hint = otherTools[missing.GetSpecifiedName()]
+			if letter := nearestShort(missing.GetSpecifiedName(), cmd.Flags()); letter != "" && usage.hint == "" {
 				usage.hint = didYouMean("-" + letter)
 			}
 			return usage
@@ -71,6 +72,14 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 	}
 	return usage
+}
+
+// otherTools are flags that hands know from kcat.
+var otherTools = map[string]string{
+	"C": "reading is a command: rcc consume TOPIC...",
+	"t": "topics are arguments: rcc consume TOPIC...",
+	"G": "the group and the topics are given one by one: rcc consume TOPIC... -g GROUP",
+	"c": "the count of records is given with -n",
 }
 
 // nearestShort is the flag of the same letter in the other case, "" if there is

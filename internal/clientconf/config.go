@@ -71,18 +71,32 @@ func (l *loader) brokers() {
 	}
 	for address := range strings.SplitSeq(s.value, ",") {
 		address = strings.TrimSpace(address)
-		switch {
-		case address == "":
+		if address == "" {
 			continue
-		case strings.Contains(address, "://"):
-			l.add(s, "leave out what is in front of ://; security.protocol says it", "want HOST:PORT,...")
-			return
-		case !validAddress(address):
-			l.add(s, "", "want HOST:PORT,...")
+		}
+		if problem, hint := CheckAddress(address); problem != "" {
+			l.add(s, hint, "%s", problem)
 			return
 		}
 		l.config.Brokers = append(l.config.Brokers, address)
 	}
+}
+
+// CheckAddress says what is wrong with the address of a bootstrap broker, and
+// what to do instead if that is known; problem is "" for a good one. The address
+// is not shown: where other programs take URLs there may be a password in it.
+func CheckAddress(address string) (problem, hint string) {
+	switch {
+	case strings.Contains(address, "://"):
+		hint = "leave out what is in front of ://; security.protocol says it"
+	case strings.Contains(address, "@"):
+		hint = "leave out what is in front of @; sasl.username and sasl.password say it"
+	case strings.Contains(address, ";"):
+		hint = "put commas between addresses"
+	case validAddress(address):
+		return "", ""
+	}
+	return "want HOST:PORT,...", hint
 }
 
 // validAddress reports whether kgo would take an address: with a port, or with

@@ -84,5 +84,5 @@ func TestArgumentForms(t *testing.T) {
 		_, ok := parseArgument(argument, 0, &r)
 		require.False(t, ok)
 	}
-	require.EqualError(t, r.err(), "-X no value, want key=value\n-X no key, want key=value\n-X no value, want key=value")
+	require.EqualError(t, r.err(), "-X: no value, want key=value\n-X: no key, want key=value\n-X: no value, want key=value")
 }

@@ -25,6 +25,8 @@ func (p Problem) String() string {
 		text = p.Key + ": " + text
 	}
 	switch {
+	case p.File == "" && p.Key == "":
+		return "-X: " + text
 	case p.File == "":
 		return "-X " + text
 	case p.Line == 0:
