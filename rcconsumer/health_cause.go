@@ -31,7 +31,8 @@ const (
 	// CauseBroker: a broker cannot be connected to, or its connections break.
 	CauseBroker Cause = "broker_unreachable"
 	// CauseLate: a broker owes the answer to a Fetch, or what is known of the
-	// ends of a partition is older than three times [StableOffsetInterval].
+	// ends of a partition is older than three times [StableOffsetInterval] though
+	// no error came.
 	CauseLate Cause = "answer_late"
 	// CauseMetadata: the cluster cannot be asked for its metadata.
 	CauseMetadata Cause = "metadata_failing"

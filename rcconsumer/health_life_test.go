@@ -257,3 +257,33 @@ func TestHealthOfAGroupTellsOfItsTopics(t *testing.T) {
 		p.well(t)
 	})
 }
+
+// Answers that are errors do not make the ends of a partition late: there is one
+// cause, and one reason.
+func TestAnswersThatAreErrorsAreNotLate(t *testing.T) {
+	t.Parallel()
+	for _, err := range []*kerr.Error{kerr.TopicAuthorizationFailed, kerr.UnknownTopicOrPartition, kerr.KafkaStorageError} {
+		t.Run(err.Message, func(t *testing.T) {
+			inWorld(t, 1, 1, func(t *testing.T, w *world) {
+				w.forge(0, batchtest.Data(0, 4))
+				p := w.patient(kgo.ConsumeTopics(topic))
+				p.well(t)
+				fails(err)(w, p)
+				w.see(func() {
+					w.editList = func(_ *kmsg.ListOffsetsRequest, resp *kmsg.ListOffsetsResponse) {
+						resp.Topics[0].Partitions[0].ErrorCode = err.Code
+					}
+				})
+				for range 12 {
+					time.Sleep(10 * time.Second)
+					h := p.Health()
+					require.Len(t, h.Details, 1, "%q", h.Reasons)
+					require.NotEqual(t, rcconsumer.CauseLate, h.Details[0].Cause, "%q", h.Reasons)
+				}
+				w.see(func() { w.editList = nil })
+				recovers(w, p)
+				p.well(t)
+			})
+		})
+	}
+}

@@ -57,7 +57,8 @@ func (p *partition) findingsLocked(now time.Time, paused bool, f findings) {
 	if paused {
 		return
 	}
-	if heard := later(p.pos.UpdatedAt, p.began); now.Sub(heard) > lateAfter*p.c.cfg.stableInterval {
+	heard, told := later(p.pos.UpdatedAt, p.began), p.ails.fetch.on() || p.ails.list.on() // an error came, and says more
+	if !told && now.Sub(heard) > lateAfter*p.c.cfg.stableInterval {
 		f.add(CauseLate, at, heard, "")
 	}
 	if p.blockedLocked(now) {
