@@ -127,5 +127,19 @@ func (l *loader) credentials(mechanism string) (credentials, bool) {
 	case !hasPassword:
 		l.add(user, "", "needs sasl.password")
 	}
+	l.doubt(user)
+	l.doubt(password)
 	return credentials{user: user.value, password: password.value}, hasUser && hasPassword
+}
+
+// doubt warns of what stands around a value in other kinds of files, where it
+// would not be part of it.
+func (l *loader) doubt(s setting) {
+	v := s.value
+	switch {
+	case len(v) > 1 && v[0] == v[len(v)-1] && strings.ContainsAny(v[:1], `"'`):
+		l.config.warn("the quotes around the value of %s are part of it", s.key)
+	case s.file != "" && (strings.Contains(v, " #") || strings.Contains(v, "\t#")):
+		l.config.warn("the # in the value of %s begins no comment: it and what follows are part of the value", s.key)
+	}
 }

@@ -1,6 +1,7 @@
 package clientconf
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -69,6 +70,28 @@ func TestWhatMakesAConnectionLessSafeIsTold(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, c.Warnings)
 	}
+}
+
+// What ends a value in other kinds of files is part of it here, and makes a
+// wrong password that nobody understands.
+func TestQuotesAndCommentsInCredentialsAreDoubted(t *testing.T) {
+	const sasl = "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\n"
+	for _, tt := range []struct{ name, file, want string }{
+		{"quoted password", "sasl.username=a\nsasl.password=\"hunter2\"", "the quotes around the value of sasl.password are part of it"},
+		{"quoted name", "sasl.username='a'\nsasl.password=hunter2", "the quotes around the value of sasl.username are part of it"},
+		{"comment", "sasl.username=a\nsasl.password=hunter2 # of alice", "the # in the value of sasl.password begins no comment: it and what follows are part of the value"},
+		{"comment behind a tab", "sasl.username=a\t# alice\nsasl.password=hunter2", "the # in the value of sasl.username begins no comment: it and what follows are part of the value"},
+		{"nothing", "sasl.username=a\nsasl.password=\"hunter#2", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := load(sasl + tt.file)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, strings.Join(c.Warnings, "\n"))
+		})
+	}
+	c, err := load("", "security.protocol=SASL_SSL", "sasl.mechanism=PLAIN", "sasl.username=a", "sasl.password=hunter2 # 3")
+	require.NoError(t, err)
+	require.Empty(t, c.Warnings, "an argument has no comments anywhere")
 }
 
 func TestJaas(t *testing.T) {
