@@ -165,9 +165,16 @@ func (c *Consumer) startFindings(now time.Time, f findings) {
 		f.add(CauseStarting, spot{}, w.began, "no broker has answered yet")
 	case c.group == nil || c.group.joined.n.Load() != 0:
 	case w.managed.Load() || now.Sub(first) < joinPatience:
-		f.add(CauseStarting, spot{}, w.began, "the member has not joined "+c.group.spot().String()+" yet")
+		text := "the member has not joined " + c.group.spot().String() + " yet"
+		if since := w.waiting.get(w.began); !since.IsZero() && now.Sub(since) > joinWait {
+			text += ": the coordinator waits for other members, or for the session of one that is gone to end"
+		}
+		f.add(CauseStarting, spot{}, w.began, text)
 	}
 }
+
+// joinWait is how long a JoinGroup may be unanswered before that is told.
+const joinWait = 3 * time.Second
 
 // joinPatience is how long kgo may take to find a topic to join the group for.
 // There is none after that.

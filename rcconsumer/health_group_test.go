@@ -289,3 +289,18 @@ func TestGroupThatWorkedForAMomentHasANewAge(t *testing.T) {
 		}
 	}, "range", "cooperative", "KIP-848")
 }
+
+// A member that was killed stays in its group until its session ends. The one
+// that takes over has to wait so long, and says for what.
+func TestMemberThatWaitsForOneThatIsGoneSaysSo(t *testing.T) {
+	inGroups(t, 1, func(t *testing.T, w *world, opts []kgo.Opt) {
+		killed := w.patient(inGroup(opts...)...)
+		killed.well(t)
+		killed.l.cut(refusal())
+		p := w.patient(inGroup(opts...)...)
+		h, r := p.ails(t, rcconsumer.CauseStarting, "the member has not joined group g yet: the coordinator waits for other members")
+		require.False(t, h.Ready)
+		require.GreaterOrEqual(t, r.Age, 3*time.Second)
+		p.well(t)
+	}, "range")
+}
