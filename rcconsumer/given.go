@@ -17,7 +17,8 @@ func (c *Consumer) Opts() []kgo.Opt { return slices.Clone(c.cfg.opts) }
 // the function that makes the option, kgo's or this package's, or its name; nil
 // for an option that nobody knows.
 //
-// It is what was given to [New], or the default: the client underneath has other
+// It is what was given to [New], or the default, and for the limits that
+// [Consumer.UpdateFetchMaxBytes] replaces what is in force: the client underneath has other
 // values for some, since it reads nothing itself. So the isolation level is 1
 // unless it was set; a callback is the function over *Consumer that this
 // package's option was given, a nil one if none; hooks are kgo's and ours in one
@@ -36,10 +37,16 @@ func (c *Consumer) OptValues(opt any) []any {
 	if v, ours := c.cfg.ownValue(name); ours {
 		return []any{v}
 	}
-	if name == "WithContext" { // the one there ended when the options had been read
+	switch name {
+	case "WithContext": // the one there ended when the options had been read
 		return c.cl.OptValues(name)
+	case "FetchMaxBytes": // UpdateFetchMaxBytes changes it
+		return []any{c.limits.answer.Load()}
+	case "FetchMaxPartitionBytes":
+		return []any{c.limits.partition.Load()}
+	default:
+		return c.cfg.given.OptValues(name)
 	}
-	return c.cfg.given.OptValues(name)
 }
 
 // ownValue is the value of an option that kgo does not know, or not as we do.

@@ -82,6 +82,27 @@ func TestOptionsReadBackAsGiven(t *testing.T) {
 	})
 }
 
+// kgo reads back what is in force.
+func TestLimitsReadBackAsUpdated(t *testing.T) {
+	type client interface {
+		OptValue(any) any
+		UpdateFetchMaxBytes(maxBytes, maxPartBytes int32)
+	}
+	ours, err := rcconsumer.New(kgo.FetchMaxBytes(3333), kgo.FetchMaxPartitionBytes(4444))
+	require.NoError(t, err)
+	defer ours.Close()
+	theirs, err := kgo.NewClient(kgo.FetchMaxBytes(3333), kgo.FetchMaxPartitionBytes(4444))
+	require.NoError(t, err)
+	defer theirs.Close()
+	for _, c := range []client{theirs, ours} {
+		require.Equal(t, int32(3333), c.OptValue(kgo.FetchMaxBytes), "%T", c)
+		require.Equal(t, int32(3333), c.OptValue(kgo.FetchMaxPartitionBytes), "%T: no more than a whole answer", c)
+		c.UpdateFetchMaxBytes(77, 55)
+		require.Equal(t, int32(77), c.OptValue("FetchMaxBytes"), "%T", c)
+		require.Equal(t, int32(55), c.OptValue(kgo.FetchMaxPartitionBytes), "%T", c)
+	}
+}
+
 func TestUnsetCallbacksReadAsNilFunctionsOverConsumers(t *testing.T) {
 	c, err := rcconsumer.New(kgo.SeedBrokers("127.0.0.1:1"))
 	require.NoError(t, err)
