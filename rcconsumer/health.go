@@ -2,6 +2,7 @@ package rcconsumer
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -164,7 +165,7 @@ func (c *Consumer) startFindings(now time.Time, f findings) {
 	case first.IsZero() && (c.group != nil || all || len(named) > 0):
 		f.add(CauseStarting, spot{}, w.began, "no broker has answered yet")
 	case c.group == nil || c.group.joined.n.Load() != 0:
-	case w.managed.Load() || now.Sub(first) < joinPatience:
+	case w.managed.Load() || now.Sub(first) < joinPatience, w.searched.Load() && c.mayJoin(named):
 		text := "the member has not joined " + c.group.spot().String() + " yet"
 		if since := w.waiting.get(w.began); !since.IsZero() && now.Sub(since) > joinWait {
 			text += ": the coordinator waits for other members, or for the session of one that is gone to end"
@@ -175,6 +176,14 @@ func (c *Consumer) startFindings(now time.Time, f findings) {
 
 // joinWait is how long a JoinGroup may be unanswered before that is told.
 const joinWait = 3 * time.Second
+
+// mayJoin reports whether there is a topic for which a member joins its group,
+// as far as is known: of patterns nothing is.
+func (c *Consumer) mayJoin(named []string) bool {
+	return c.cfg.regex || slices.ContainsFunc(named, func(topic string) bool {
+		return !c.meta.topics.failing(key{topic: topic, partition: -1})
+	})
+}
 
 // joinPatience is how long kgo may take to find a topic to join the group for.
 // There is none after that.

@@ -143,6 +143,45 @@ func TestMemberIsNotReadyBeforeItHasJoined(t *testing.T) {
 	}, "range", "KIP-848")
 }
 
+// A coordinator may be looked for on somebody else's behalf.
+func TestMemberWithNothingToJoinForIsReadyWhateverElseTheClientIsUsedFor(t *testing.T) {
+	inWorld(t, 1, 1, func(t *testing.T, w *world) {
+		p := w.patient(kgo.ConsumerGroup("g"), kgo.ConsumeTopics("later"), kgo.TransactionalID("x"))
+		require.NoError(t, p.BeginTransaction())
+		require.NoError(t, p.ProduceSync(t.Context(), &kgo.Record{Topic: topic}).FirstErr())
+		require.NoError(t, p.EndTransaction(t.Context(), kgo.TryCommit))
+		eventually(t, "a member with nothing to join for", func() bool { return p.Health().Ready })
+		require.Equal(t, []rcconsumer.Cause{rcconsumer.CauseTopic}, causes(p.Health()))
+		p.AddConsumeTopics(topic)
+		p.PurgeTopicsFromConsuming("later")
+		p.well(t)
+		require.Equal(t, []string{"t/0"}, reads(p.Consumer))
+	})
+}
+
+func TestMemberThatFindsNoCoordinatorIsNotReady(t *testing.T) {
+	inGroups(t, 1, func(t *testing.T, w *world, opts []kgo.Opt) {
+		refuse := true
+		w.ControlKey(int16(kmsg.FindCoordinator), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+			w.KeepControl()
+			resp := kreq.ResponseKind().(*kmsg.FindCoordinatorResponse)
+			for _, k := range kreq.(*kmsg.FindCoordinatorRequest).CoordinatorKeys {
+				resp.Coordinators = append(resp.Coordinators, kmsg.FindCoordinatorResponseCoordinator{Key: k, ErrorCode: kerr.CoordinatorNotAvailable.Code})
+			}
+			var answers bool
+			w.see(func() { answers = refuse })
+			return resp, nil, answers
+		})
+		p := w.patient(inGroup(opts...)...)
+		for range 20 {
+			time.Sleep(time.Second)
+			require.False(t, p.Health().Ready)
+		}
+		w.see(func() { refuse = false })
+		p.well(t)
+	}, "range", "KIP-848")
+}
+
 func TestHealthOfAMemberThatHasLeft(t *testing.T) {
 	inGroups(t, 1, func(t *testing.T, w *world, opts []kgo.Opt) {
 		p := w.patient(inGroup(opts...)...)

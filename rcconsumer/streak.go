@@ -80,6 +80,14 @@ func (r *rounds) turn() {
 	r.known, r.next = r.next, nil
 }
 
+// failing reports whether something failed in the last round.
+func (r *rounds) failing(k key) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, failed := r.known[k]
+	return failed
+}
+
 // each calls fn for what failed in the last round.
 func (r *rounds) each(fn func(key, streak)) {
 	r.mu.Lock()

@@ -38,6 +38,7 @@ type watch struct {
 	waiting  moment      // since when a JoinGroup waits for the other members; unset if none does
 	over     moment      // the client's context ended
 	managed  atomic.Bool // the group was asked for something
+	searched atomic.Bool // a coordinator was looked for: the group's, a transaction's or somebody else's
 	group    sharedStreak
 	session  moment      // the latest session of the group that began well
 	naming   atomic.Bool // the group has not said yet where to begin
@@ -105,8 +106,10 @@ func (w *watch) OnBrokerWrite(_ kgo.BrokerMetadata, k int16, _ int, _, _ time.Du
 		if err == nil {
 			w.waiting.set(w.began, time.Now())
 		}
-	case kmsg.ConsumerGroupHeartbeat, kmsg.FindCoordinator:
+	case kmsg.ConsumerGroupHeartbeat:
 		w.managed.Store(true)
+	case kmsg.FindCoordinator:
+		w.searched.Store(true)
 	default:
 	}
 }
