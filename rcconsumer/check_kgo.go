@@ -8,6 +8,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
+// ValidateOpts returns the error that [New] would return, without making a
+// consumer. It is kgo.ValidateOpts for one.
+func ValidateOpts(opts ...kgo.Opt) error {
+	_, err := readConfig(opts)
+	return err
+}
+
 // CheckKgoOptions returns an error that names the options in a list that
 // kgo.NewClient would take and ignore, since they are this package's; nil if
 // there are none. Hooks of kgo's in [WithHooks] are no such thing, nor is

@@ -15,6 +15,10 @@ type Client = rcconsumer.Consumer
 // NewClient is kgo.NewClient for a [Client]: see [rcconsumer.New].
 func NewClient(opts ...kgo.Opt) (*Client, error) { return rcconsumer.New(opts...) }
 
+// ValidateOpts is kgo.ValidateOpts for a [Client]: it says what [NewClient] would,
+// options that the consumer cannot honour included.
+func ValidateOpts(opts ...kgo.Opt) error { return rcconsumer.ValidateOpts(opts...) }
+
 // AbortingFirstErrPromise is kgo.AbortingFirstErrPromise for a [Client].
 func AbortingFirstErrPromise(cl *Client) *kgo.FirstErrPromise {
 	return kgo.AbortingFirstErrPromise(cl.Kgo())

@@ -770,9 +770,6 @@ var (
 	// UserMetricsFn is kgo's own: see [kgo.UserMetricsFn].
 	UserMetricsFn = kgo.UserMetricsFn
 
-	// ValidateOpts is kgo's own: see [kgo.ValidateOpts].
-	ValidateOpts = kgo.ValidateOpts
-
 	// WithCompressor is kgo's own: see [kgo.WithCompressor].
 	WithCompressor = kgo.WithCompressor
 

@@ -163,6 +163,7 @@ func TestFunctionsByHandHaveTheSignaturesOfKgo(t *testing.T) {
 		"AutoCommitCallback":          {kgo.AutoCommitCallback, rckgo.AutoCommitCallback},
 		"ShareAckCallback":            {kgo.ShareAckCallback, rckgo.ShareAckCallback},
 		"WithHooks":                   {kgo.WithHooks, rckgo.WithHooks},
+		"ValidateOpts":                {kgo.ValidateOpts, rckgo.ValidateOpts},
 		"NewGroupTransactSession":     {kgo.NewGroupTransactSession, rckgo.NewGroupTransactSession},
 	} {
 		require.True(t, same(reflect.TypeOf(pair[0]), reflect.TypeOf(pair[1])), name)

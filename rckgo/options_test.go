@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"example.com/readcommitted/rcconsumer"
 	"example.com/readcommitted/rckgo"
 )
 
@@ -212,4 +213,25 @@ func TestOptionsOfShareGroupsAreRefusedWithoutOneToo(t *testing.T) {
 	c, err := rckgo.NewClient(rckgo.ShareAckCallback(nil))
 	require.NoError(t, err, "none is none, as with kgo")
 	c.Close()
+}
+
+// A program may ask before it makes a client.
+func TestOptionsAreValidAsTheClientTakesThem(t *testing.T) {
+	for name, o := range options() {
+		err := rckgo.ValidateOpts(o.list(o.opt)...)
+		if o.fate == honoured || o.fate == leftToKgo {
+			require.NoError(t, err, name)
+			continue
+		}
+		require.ErrorContains(t, err, name+":")
+	}
+	for name, opts := range map[string][]kgo.Opt{
+		"kgo's own":          {rckgo.FetchMaxBytes(-1), rckgo.BrokerMaxReadBytes(1)},
+		"ours":               {rcconsumer.BufferBytes(0)},
+		"callback, no group": {rckgo.OnPartitionsRevoked(partitions[*rckgo.Client])},
+	} {
+		_, err := rckgo.NewClient(opts...)
+		require.Error(t, err, name)
+		require.Equal(t, err, rckgo.ValidateOpts(opts...), name)
+	}
 }

@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// byHand names what package rckgo declares itself. All but WithHooks are here
-// because kgo's names *kgo.Client.
+// byHand names what package rckgo declares itself. All but WithHooks and
+// ValidateOpts are here because kgo's names *kgo.Client.
 var byHand = map[string]bool{
-	"Client":    true,
-	"NewClient": true,
+	"Client":       true,
+	"NewClient":    true,
+	"ValidateOpts": true, // of what NewClient takes
 
 	"OnPartitionsAssigned":        true,
 	"OnPartitionsRevoked":         true,
