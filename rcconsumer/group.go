@@ -151,7 +151,7 @@ func (g *group) close() {
 		})
 		defer late.Stop()
 	}
-	_ = g.c.cl.LeaveGroupContext(g.c.cl.Context()) // kgo logs why; Close has no error to return
+	_ = g.leave() // kgo logs why; Close has no error to return
 }
 
 // GroupMetadata returns the member ID and generation (KIP-848: member epoch), as
@@ -169,16 +169,32 @@ func (c *Consumer) LeaveGroup() { _ = c.LeaveGroupContext(c.cl.Context()) }
 // LeaveGroupContext leaves the group: the last revoke is called, with its
 // commits, and nothing more is handed out. Polls go on waiting. It does nothing
 // without a group. A nil context does not wait. Do not call it with another
-// context from a callback of the group, which it would wait for.
+// context from a callback of the group, which it would wait for. With a context
+// that has ended the coordinator is not waited for, and Close is quick.
 func (c *Consumer) LeaveGroupContext(ctx context.Context) error {
 	if c.group != nil {
-		c.group.leaving()
+		c.group.leaving(ctx)
 	}
 	err := c.cl.LeaveGroupContext(ctx)
 	if c.group != nil {
 		c.group.afterLeaving()
 	}
 	return err
+}
+
+// leaveHeadStart is how long nobody waits for the end of a membership after
+// LeaveGroupContext was called with a context that had ended, not to wait for
+// the coordinator: of several calls kgo heeds the context of the one that comes
+// first, each on a goroutine of its own.
+const leaveHeadStart = 100 * time.Millisecond
+
+// leave leaves the group, if that has not been done, and waits until it is.
+func (g *group) leave() error {
+	ctx := g.c.cl.Context()
+	if called := g.hurries.get(g.c.watch.began); !called.IsZero() {
+		sleep(ctx, leaveHeadStart-time.Since(called), nil)
+	}
+	return g.c.cl.LeaveGroupContext(ctx)
 }
 
 // afterLeaving ends the reading of what kgo has named to no callback: a
@@ -191,7 +207,7 @@ func (g *group) afterLeaving() {
 		return
 	}
 	g.c.last.Go(func() {
-		_ = g.c.cl.LeaveGroupContext(g.c.cl.Context()) // returns when the member has left
+		_ = g.leave()
 		g.gone()
 		for _, p := range g.c.allPartitions() {
 			g.c.release(p)

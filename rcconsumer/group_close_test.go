@@ -158,6 +158,38 @@ func TestLeavingAGroup(t *testing.T) {
 	})
 }
 
+// A coordinator that hangs need not hold up a process that ends.
+func TestCloseIsQuickAfterLeavingWithAContextThatHasEnded(t *testing.T) {
+	for name, between := range map[string]time.Duration{"at once": 0, "later": 5 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			inGroups(t, 1, func(t *testing.T, w *world, opts []kgo.Opt) {
+				w.produce(topic, 0, "a")
+				c := w.consumer(inGroup(opts...)...)
+				readOffsets(t, c, 1)
+				w.silence(kmsg.LeaveGroup, kmsg.ConsumerGroupHeartbeat)
+				ctx, cancel := context.WithCancel(t.Context())
+				cancel()
+				require.ErrorIs(t, c.LeaveGroupContext(ctx), context.Canceled)
+				time.Sleep(between)
+				began := time.Now()
+				c.Close()
+				require.Less(t, time.Since(began), time.Second)
+			}, "range", "cooperative", "KIP-848")
+		})
+	}
+}
+
+// silence makes requests of some kinds wait for an answer that does not come.
+func (w *world) silence(keys ...kmsg.Key) {
+	for _, key := range keys {
+		w.ControlKey(int16(key), func(kmsg.Request) (kmsg.Response, error, bool) {
+			w.KeepControl()
+			w.SleepControl(func() { <-w.over })
+			return nil, errors.New("the test is over"), true
+		})
+	}
+}
+
 // A member that leaves while the group takes a partition back is told of the
 // rest only. Nothing may be read on all the same.
 func TestNothingIsReadAfterLeavingInTheMiddleOfARebalance(t *testing.T) {

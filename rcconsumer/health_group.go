@@ -1,6 +1,7 @@
 package rcconsumer
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -10,11 +11,12 @@ import (
 
 // membership is what a group's member has come to.
 type membership struct {
-	joined moment // the first time
-	leaves moment // LeaveGroup was called, or the member gave up
-	left   moment // it is done
-	asking moment // since when the group has not said where to begin; unset if it has
-	asked  moment // when it was asked last
+	joined  moment // the first time
+	leaves  moment // LeaveGroup was called, or the member gave up
+	hurries moment // LeaveGroupContext was called with a context that had ended
+	left    moment // it is done
+	asking  moment // since when the group has not said where to begin; unset if it has
+	asked   moment // when it was asked last
 }
 
 func (g *group) spot() spot {
@@ -85,9 +87,13 @@ func (g *group) joins() {
 }
 
 // leaving and gone note that the member leaves for good, and that it has left.
-func (g *group) leaving() {
+func (g *group) leaving(ctx context.Context) {
+	now := time.Now()
 	if !g.leaves.isSet() {
-		g.leaves.set(g.c.watch.began, time.Now())
+		g.leaves.set(g.c.watch.began, now)
+	}
+	if ctx != nil && ctx.Err() != nil && !g.hurries.isSet() {
+		g.hurries.set(g.c.watch.began, now)
 	}
 }
 

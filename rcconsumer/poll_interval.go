@@ -177,7 +177,7 @@ func (s *stuckGuard) takeBack(since time.Time, ps []*partition) {
 	s.overdue.Store(s.late)
 	s.mu.Unlock()
 	if s.leaves() {
-		s.g.leaving()
+		s.g.leaving(c.ctx)
 	}
 	c.report.log(kgo.LogLevelError, "nobody polls; the group's partitions go to other members",
 		"group", c.cfg.group, "last_poll", since, "allowed", s.limit)
