@@ -41,7 +41,9 @@ func (p *partition) findingsLocked(now time.Time, paused bool, f findings) {
 	if !paused && p.phase != resting { // else nobody tries
 		f.streak(CauseFetch, at, p.ails.fetch)
 	}
-	f.streak(CauseListOffsets, at, p.ails.list)
+	if p.phase == awaiting || p.phase == fetching && p.doubted { // else nobody asks
+		f.streak(CauseListOffsets, at, p.ails.list)
+	}
 	if p.pos.Next <= p.ails.decodeAt {
 		f.streak(CauseUnreadable, at, p.ails.decode)
 	}

@@ -155,3 +155,28 @@ func TestDataEndsAStreak(t *testing.T) {
 		p.well(t)
 	})
 }
+
+// A seek ends the search for an offset, and what was amiss with it.
+func TestSeekEndsWhatWasAmissWithTheSearchForAnOffset(t *testing.T) {
+	inWorld(t, 1, 1, func(t *testing.T, w *world) {
+		w.forge(0, batchtest.Data(0, 4))
+		refuseListing := func(_ *kmsg.ListOffsetsRequest, resp *kmsg.ListOffsetsResponse) {
+			for i := range resp.Topics {
+				for k := range resp.Topics[i].Partitions {
+					resp.Topics[i].Partitions[k].ErrorCode = kerr.UnknownServerError.Code
+				}
+			}
+		}
+		w.see(func() { w.editList = refuseListing })
+		p := w.patient(startFrom(kgo.NewOffset().AtEnd()))
+		p.ails(t, rcconsumer.CauseListOffsets, "t/0 (UNKNOWN_SERVER_ERROR)")
+		seek(p.Consumer, 0)
+		p.well(t)
+
+		w.refuseEnds(kerr.KafkaStorageError, 1000)
+		p.SetOffsets(map[string]map[int32]kgo.EpochOffset{topic: {0: {Epoch: 0, Offset: 5}}})
+		p.ails(t, rcconsumer.CauseListOffsets, "t/0 (KAFKA_STORAGE_ERROR)")
+		seek(p.Consumer, 5)
+		p.well(t)
+	})
+}

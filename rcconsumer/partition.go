@@ -121,6 +121,7 @@ func (p *partition) seekLocked(at int64, epoch int32) {
 	p.pos.readTo = 0
 	p.lastTime = time.Time{}
 	p.trouble, p.probe, p.quiet = trouble{}, probing{}, 0
+	p.ails.list.ended()
 	p.ails.decode.ended()
 	p.ails.stopped.ended()
 	p.parked = time.Time{}
