@@ -111,6 +111,37 @@ func TestOutageIsOfAllBrokersThatAreKnown(t *testing.T) {
 	require.True(t, w.allFail(known, nil))
 }
 
+// Where metadata cannot be had from any broker it does not matter who else was
+// tried.
+func TestOutageIsWhereMetadataCannotBeHad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &Consumer{watch: newWatch(func() {})}
+		c.meta = newMetadata(c)
+		known := map[int32]bool{1: true, 2: true}
+		time.Sleep(time.Minute)
+		c.watch.OnBrokerConnect(kgo.BrokerMetadata{NodeID: 1}, 0, nil, io.EOF)
+		f := make(findings)
+		c.outage(time.Now(), known, nil, f)
+		require.Empty(t, f)
+		c.meta.failedToAsk(io.EOF)
+		c.outage(time.Now(), known, nil, f)
+		require.True(t, f.has(CauseUnreachable))
+	})
+}
+
+// A connection that fails makes the consumer ask for metadata: another broker may
+// answer. Once that fails too it has its own pace.
+func TestFailedConnectionAsksForMetadata(t *testing.T) {
+	c := new(Consumer)
+	c.meta = newMetadata(c)
+	c.brokerLost()
+	require.Len(t, c.meta.wake, 1)
+	<-c.meta.wake
+	c.meta.ails.failed(io.EOF, time.Now())
+	c.brokerLost()
+	require.Empty(t, c.meta.wake)
+}
+
 func textsOf(reasons []Reason) (texts []string) {
 	for _, r := range reasons {
 		texts = append(texts, r.Text)

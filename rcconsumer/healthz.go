@@ -44,10 +44,12 @@ func (c *Consumer) serveHealth(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h := c.Health()
-	well := h.Ready
-	if live {
-		well = h.Live
-	}
+	writeHealth(w, r, h, live && h.Live || !live && h.Ready)
+}
+
+// writeHealth answers with a health, and with a status that says whether it is
+// well.
+func writeHealth(w http.ResponseWriter, r *http.Request, h Health, well bool) {
 	body, err := json.Marshal(newHealthReport(h))
 	if err != nil { // of numbers, strings and times it does not happen
 		http.Error(w, "the health cannot be written", http.StatusInternalServerError)
