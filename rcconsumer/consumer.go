@@ -207,6 +207,7 @@ func (c *Consumer) Close() {
 	}
 	defer close(c.ended)
 	if c.group != nil {
+		defer c.group.bound()()
 		c.group.close()
 	}
 	c.cancel()

@@ -142,16 +142,21 @@ func (p *partition) purged() bool {
 
 // close leaves the group, with the consumer still running: the last revoke may
 // commit.
-func (g *group) close() {
-	if g.c.cfg.blockOnPoll {
-		limit := g.c.cfg.rebalanceTimeout
-		late := time.AfterFunc(limit, func() {
-			g.c.report.log(kgo.LogLevelWarn, "closing waited for AllowRebalance for as long as a group waits for its members, and goes on without", "waited", limit)
-			g.c.AllowRebalance()
-		})
-		defer late.Stop()
+func (g *group) close() { _ = g.leave() } // kgo logs why; Close has no error to return
+
+// bound bounds how long Close waits for AllowRebalance, until the returned
+// function is called: after a client's context has ended it is the client's own
+// Close that waits.
+func (g *group) bound() (closed func()) {
+	if !g.c.cfg.blockOnPoll {
+		return func() {}
 	}
-	_ = g.leave() // kgo logs why; Close has no error to return
+	limit := g.c.cfg.rebalanceTimeout
+	late := time.AfterFunc(limit, func() {
+		g.c.report.log(kgo.LogLevelWarn, "closing waited for AllowRebalance for as long as a group waits for its members, and goes on without", "waited", limit)
+		g.c.AllowRebalance()
+	})
+	return func() { late.Stop() }
 }
 
 // GroupMetadata returns the member ID and generation (KIP-848: member epoch), as

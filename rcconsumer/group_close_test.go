@@ -138,6 +138,26 @@ func TestParentContextThatEndsEndsAMember(t *testing.T) {
 	}, "range", "cooperative", "KIP-848")
 }
 
+func TestCloseDoesNotWaitForEverForAllowRebalanceAfterItsContextHasEnded(t *testing.T) {
+	inGroups(t, 1, func(t *testing.T, w *world, opts []kgo.Opt) {
+		w.produce(topic, 0, "a")
+		ctx, cancel := context.WithCancel(t.Context())
+		c := w.consumer(inGroup(append(opts, kgo.WithContext(ctx), kgo.BlockRebalanceOnPoll(), kgo.RebalanceTimeout(20*time.Second))...)...)
+		require.Len(t, c.PollFetches(t.Context()).Records(), 1)
+		cancel()
+		began := time.Now()
+		closed := make(chan struct{})
+		go func() { defer close(closed); c.Close() }()
+		select {
+		case <-closed:
+		case <-time.After(time.Minute):
+			c.AllowRebalance()
+			require.FailNow(t, "Close hangs")
+		}
+		require.InDelta(t, 20*time.Second, time.Since(began), float64(time.Second))
+	}, "range", "cooperative", "KIP-848")
+}
+
 func TestLeavingAGroup(t *testing.T) {
 	inGroups(t, 2, func(t *testing.T, w *world, opts []kgo.Opt) {
 		var log callbackLog
