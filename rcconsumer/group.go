@@ -57,6 +57,7 @@ func (g *group) options() []kgo.Opt {
 	if fn := cfg.fetched; fn != nil {
 		opts = append(opts, kgo.OnOffsetsFetched(func(ctx context.Context, _ *kgo.Client, resp *kmsg.OffsetFetchResponse) error {
 			<-g.ready
+			g.named()
 			return fn(ctx, g.c, resp)
 		}))
 	}

@@ -3,6 +3,7 @@ package rcconsumer
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -17,13 +18,13 @@ func (g *group) assigned(ctx context.Context, _ *kgo.Client, added map[string][]
 		}
 	}
 	g.joins()
+	if fn := g.c.cfg.assigned; fn != nil {
+		fn(ctx, g.c, added)
+	}
 	if len(added) == 0 {
 		g.inSession()
 	} else {
-		g.asks()
-	}
-	if fn := g.c.cfg.assigned; fn != nil {
-		fn(ctx, g.c, added)
+		g.asks() // what kgo does next
 	}
 }
 
@@ -32,6 +33,7 @@ func (g *group) assigned(ctx context.Context, _ *kgo.Client, added map[string][]
 // anew: they begin anew too. Nothing is left for kgo to consume.
 func (g *group) offsetsFetched(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	<-g.ready
+	g.named() // the group has answered; what follows may be slow and the caller's
 	fetched := make(map[key]bool)
 	committed := make(map[key]kgo.EpochOffset)
 	for topic, ps := range offsets {
@@ -64,7 +66,6 @@ func (g *group) offsetsFetched(ctx context.Context, offsets map[string]map[int32
 		}
 	}
 	g.leftOut(fetched)
-	g.named()
 	g.inSession()
 	g.c.meta.refresh()
 	return nil, nil //nolint:nilnil // an empty map: kgo has nothing to consume
@@ -127,6 +128,7 @@ func (p *partition) started(start offsetSpec, committed kgo.EpochOffset) bool {
 		return false
 	}
 	p.phase = awaiting
+	p.began = time.Now()
 	p.pos.Committed = committed.Offset
 	if at, ok := start.exact(); p.sought != nil || ok && at == committed.Offset {
 		// Elsewhere, by the user's kgo.AdjustFetchOffsetsFn, the group's

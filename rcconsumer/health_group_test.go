@@ -225,6 +225,29 @@ func TestHealthOfAMemberThatDoesNotPoll(t *testing.T) {
 	}, "range", "KIP-848")
 }
 
+// What the caller's own functions take their time for is no trouble of the
+// group's.
+func TestHealthIsSilentOnCallbacksThatTakeLong(t *testing.T) {
+	inGroups(t, 1, func(t *testing.T, w *world, opts []kgo.Opt) {
+		calls := 0
+		rest := func() { calls++; time.Sleep(30 * time.Second) }
+		p := w.patient(inGroup(append(opts,
+			rcconsumer.OnPartitionsAssigned(func(context.Context, *rcconsumer.Consumer, map[string][]int32) { rest() }),
+			rcconsumer.OnOffsetsFetched(func(context.Context, *rcconsumer.Consumer, *kmsg.OffsetFetchResponse) error { rest(); return nil }),
+			kgo.AdjustFetchOffsetsFn(func(_ context.Context, m map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+				rest()
+				return m, nil
+			}),
+		)...)...)
+		p.well(t)
+		for until := time.Now().Add(100 * time.Second); time.Now().Before(until); time.Sleep(time.Second) {
+			require.Empty(t, p.Health().Reasons)
+		}
+		require.Equal(t, 3, calls)
+		require.Equal(t, []string{"t/0"}, reads(p.Consumer))
+	}, "range", "KIP-848")
+}
+
 // A partition that the caller's own function leaves out is no trouble; one that
 // the coordinator refused is.
 func TestHealthOfAPartitionWithoutAnOffset(t *testing.T) {

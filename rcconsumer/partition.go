@@ -67,7 +67,7 @@ type partition struct {
 	heldSince time.Time // since when an open transaction has held back this last stable offset
 	endsEpoch int32     // leader epoch of the ends in pos
 	lineage   uint64    // changes when what a leader said before says nothing of the ends any more
-	began     time.Time // when the consumer learnt of the partition
+	began     time.Time // when the consumer learnt of the partition, or its group said where to begin
 	stats     PartitionStats
 	audit     pass.Audit
 	lastTime  time.Time // timestamp of the last record handed out since the last seek
