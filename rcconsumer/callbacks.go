@@ -97,8 +97,8 @@ func AutoCommitCallback(fn func(*Consumer, *kmsg.OffsetCommitRequest, *kmsg.Offs
 // CommitThroughMarkers decides whether commits pass what no reader ever sees:
 // transaction markers, aborted data and compacted offsets behind the last
 // record. They do so by default, so that a group that has read everything has
-// a lag of zero. With false an offset committed is one past a record, as with
-// kgo.
+// a lag of zero; of what comes later too, but not with kgo.TransactionalID. With
+// false an offset committed is one past a record, as with kgo.
 func CommitThroughMarkers(through bool) kgo.Opt {
 	return newOption("CommitThroughMarkers", func(o *ours) error { o.commitRecordsOnly = !through; return nil })
 }

@@ -13,11 +13,12 @@ import (
 type commitMode uint8
 
 const (
-	commitPlain       commitMode = iota // what earlier polls returned
-	commitGreedy                        // what has been returned
-	commitMarks                         // what has been marked
-	commitManual                        // nothing
-	commitMarksManual                   // nothing; what has been marked on request
+	commitPlain         commitMode = iota // what earlier polls returned
+	commitGreedy                          // what has been returned
+	commitMarks                           // what has been marked
+	commitManual                          // nothing but what lies unseen behind a commit
+	commitTransactional                   // nothing at all: a commit beside one in a transaction would undo it
+	commitMarksManual                     // nothing at all; what has been marked on request
 )
 
 func commitModeOf(cl *kgo.Client) commitMode {
@@ -26,7 +27,7 @@ func commitModeOf(cl *kgo.Client) commitMode {
 	case marks && value[string](cl, kgo.TransactionalID) != "":
 		return commitMarksManual
 	case value[string](cl, kgo.TransactionalID) != "": // offsets belong into transactions, as in kgo
-		return commitManual
+		return commitTransactional
 	case value[bool](cl, kgo.DisableAutoCommit):
 		return commitManual
 	case value[bool](cl, kgo.GreedyAutoCommit):
@@ -133,7 +134,9 @@ func (p *partition) dueLocked(at kgo.EpochOffset) bool {
 
 func (p *partition) automaticLocked() (at kgo.EpochOffset, ok bool) {
 	switch p.c.cfg.commitMode {
-	case commitManual, commitMarksManual:
+	case commitTransactional, commitMarksManual:
+		return noOffset, false
+	case commitManual:
 		return p.throughLocked()
 	case commitMarks:
 		if at, ok = p.markedLocked(); !ok {
@@ -175,7 +178,7 @@ func (p *partition) throughLocked() (at kgo.EpochOffset, ok bool) {
 
 // byItself reports whether anything handed out is committed without being asked
 // for.
-func (m commitMode) byItself() bool { return m != commitManual && m != commitMarksManual }
+func (m commitMode) byItself() bool { return m < commitManual }
 
 // run commits at the auto-commit interval.
 func (s *commits) run(ctx context.Context) {

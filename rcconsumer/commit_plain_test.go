@@ -328,6 +328,29 @@ func TestCommitsOfPlainTopicsAreThoseOfKgoAtRandom(t *testing.T) {
 	}
 }
 
+// Offsets may be on their way in a transaction, and a commit beside it would
+// count for more: not even the markers behind a commit are passed.
+func TestTransactionalMemberPassesNoMarkersByItself(t *testing.T) {
+	inWorld(t, 1, 1, func(t *testing.T, w *world) {
+		w.begin(topic, 0, "a", "b")(true)
+		before := w.client(inGroup(kgo.DisableAutoCommit())...)
+		before.CommitOffsetsSync(t.Context(), map[string]map[int32]kgo.EpochOffset{topic: {0: {Epoch: -1, Offset: 2}}}, nil)
+		before.Close()
+		require.Equal(t, int64(2), w.committed(0))
+		c := w.consumer(inGroup(kgo.TransactionalID("m"), kgo.AutoCommitInterval(time.Second))...)
+		eventually(t, "the marker", func() bool { return position(c).Next == 3 })
+		time.Sleep(10 * time.Second)
+		require.Equal(t, int64(2), w.committed(0))
+		require.NoError(t, c.CommitUncommittedOffsets(t.Context()))
+		require.Equal(t, int64(3), w.committed(0), "but on request")
+		w.begin(topic, 0, "c")(false)
+		eventually(t, "what was aborted", func() bool { return position(c).Next == 5 })
+		time.Sleep(10 * time.Second)
+		c.Close()
+		require.Equal(t, int64(3), w.committed(0))
+	})
+}
+
 // kgo takes everything that was polled for marked then, and commits it.
 func TestTransactionalMemberCommitsItsMarksOnRequestAlone(t *testing.T) {
 	inWorld(t, 1, 1, func(t *testing.T, w *world) {

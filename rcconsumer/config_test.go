@@ -92,7 +92,7 @@ func TestMoreOptionValuesAreRead(t *testing.T) {
 	require.Equal(t, kgo.NewOffset().At(5), cfg.startAsSet)
 	for mode, opts := range map[commitMode][]kgo.Opt{
 		commitPlain: nil, commitGreedy: {kgo.GreedyAutoCommit()}, commitManual: {kgo.DisableAutoCommit()},
-		commitMarksManual: {kgo.AutoCommitMarks(), kgo.TransactionalID("x")},
+		commitMarksManual: {kgo.AutoCommitMarks(), kgo.TransactionalID("x")}, commitTransactional: {kgo.TransactionalID("x")},
 	} {
 		cfg, err := readConfig(append(opts, kgo.ConsumerGroup("g")))
 		require.NoError(t, err)
