@@ -178,9 +178,12 @@ func (c *Consumer) startFindings(now time.Time, f findings) {
 const joinWait = 3 * time.Second
 
 // mayJoin reports whether there is a topic for which a member joins its group,
-// as far as is known: of patterns nothing is.
+// as far as is known: of patterns kgo alone knows what they match.
 func (c *Consumer) mayJoin(named []string) bool {
-	return c.cfg.regex || slices.ContainsFunc(named, func(topic string) bool {
+	if c.cfg.regex {
+		return len(c.cl.GetConsumeTopics()) > 0
+	}
+	return slices.ContainsFunc(named, func(topic string) bool {
 		return !c.meta.topics.failing(key{topic: topic, partition: -1})
 	})
 }

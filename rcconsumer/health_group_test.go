@@ -156,11 +156,30 @@ func TestMemberWithNothingToJoinForIsReadyWhateverElseTheClientIsUsedFor(t *test
 		p.PurgeTopicsFromConsuming("later")
 		p.well(t)
 		require.Equal(t, []string{"t/0"}, reads(p.Consumer))
+
+		p = w.patient(kgo.ConsumerGroup("h"), kgo.ConsumeRegex(), kgo.ConsumeTopics("^later"), kgo.TransactionalID("y"), kgo.MetadataMaxAge(10*time.Second))
+		_, _, err := p.ProducerID(t.Context())
+		require.NoError(t, err)
+		p.well(t)
+		time.Sleep(time.Minute)
+		p.well(t)
+		require.NoError(t, w.CreateTopic("later", 1, nil))
+		eventually(t, "the topic", func() bool { return len(reads(p.Consumer)) == 1 })
+		p.well(t)
 	})
 }
 
 func TestMemberThatFindsNoCoordinatorIsNotReady(t *testing.T) {
-	inGroups(t, 1, func(t *testing.T, w *world, opts []kgo.Opt) {
+	pattern := []kgo.Opt{kgo.ConsumerGroup("g"), kgo.ConsumeRegex(), kgo.ConsumeTopics("^t$")}
+	for name, opts := range map[string][]kgo.Opt{
+		"classic": inGroup(), "KIP-848": inGroup(balancings["KIP-848"]...), "pattern": pattern, "pattern, KIP-848": append(pattern, balancings["KIP-848"]...),
+	} {
+		t.Run(name, func(t *testing.T) { memberFindsNoCoordinator(t, opts) })
+	}
+}
+
+func memberFindsNoCoordinator(t *testing.T, opts []kgo.Opt) {
+	inWorld(t, 1, 1, func(t *testing.T, w *world) {
 		refuse := true
 		w.ControlKey(int16(kmsg.FindCoordinator), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
 			w.KeepControl()
@@ -172,14 +191,14 @@ func TestMemberThatFindsNoCoordinatorIsNotReady(t *testing.T) {
 			w.see(func() { answers = refuse })
 			return resp, nil, answers
 		})
-		p := w.patient(inGroup(opts...)...)
+		p := w.patient(opts...)
 		for range 20 {
 			time.Sleep(time.Second)
 			require.False(t, p.Health().Ready)
 		}
 		w.see(func() { refuse = false })
 		p.well(t)
-	}, "range", "KIP-848")
+	})
 }
 
 func TestHealthOfAMemberThatHasLeft(t *testing.T) {
