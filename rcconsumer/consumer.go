@@ -76,8 +76,9 @@ type Consumer struct {
 // committed without being asked for, as with kgo.
 //
 // Defaults that differ from kgo's: the isolation level is read_committed, and
-// FetchMaxWait is 500 ms. Invalid options are reported as kgo.NewClient does;
-// options that this consumer cannot honour are refused by name.
+// FetchMaxWait is 500 ms; one above 5 s counts as 5 s. Invalid options are
+// reported as kgo.NewClient does; options that this consumer cannot honour are
+// refused by name.
 func New(opts ...kgo.Opt) (*Consumer, error) {
 	cfg, err := readConfig(opts)
 	if err != nil {
