@@ -35,6 +35,16 @@ func newGroup(c *Consumer) *group {
 	return g
 }
 
+// isReady reports whether callbacks may use the consumer.
+func (g *group) isReady() bool {
+	select {
+	case <-g.ready:
+		return true
+	default:
+		return false
+	}
+}
+
 // options go behind the user's, so that they win.
 func (g *group) options() []kgo.Opt {
 	cfg := &g.c.cfg

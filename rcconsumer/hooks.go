@@ -15,8 +15,8 @@ import (
 type Hook = kgo.Hook
 
 // HookNewClient is called once by [New], when the consumer can be used and
-// before anything is fetched or a callback of its group is called. A poll that
-// waits, Close and leaving the group would wait for the hook itself.
+// before anything is fetched or a callback of its group is called. A poll finds
+// nothing; Close and leaving the group would wait for the hook itself.
 //
 // It is kgo.HookNewClient for a Consumer. A hook that has kgo's gets the client
 // underneath, which cannot be used yet.

@@ -64,7 +64,7 @@ func (c *Consumer) noteStir() {
 
 // groupErrors are what there is to tell of the group.
 func (c *Consumer) groupErrors() kgo.Fetches {
-	if c.group == nil {
+	if c.group == nil || !c.group.isReady() { // callbacks wait for New's hooks, and kgo's polls for callbacks
 		return nil
 	}
 	if late := c.group.guard.tooLate(); late != nil {

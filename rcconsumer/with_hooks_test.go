@@ -149,6 +149,32 @@ func TestGroupCallbacksWaitForTheNewClientHook(t *testing.T) {
 	}, "range", "KIP-848")
 }
 
+// Callbacks wait for the hook, and with kgo.BlockRebalanceOnPoll polls wait for
+// callbacks.
+func TestPollsOfTheNewClientHookEndWithTheirContext(t *testing.T) {
+	inGroups(t, 1, func(t *testing.T, w *world, opts []kgo.Opt) {
+		w.forge(0, batchtest.Data(0, 4))
+		asked := make(chan struct{})
+		made := make(chan *rcconsumer.Consumer, 1)
+		go func() {
+			made <- w.consumer(inGroup(append(opts, kgo.BlockRebalanceOnPoll(), rcconsumer.WithHooks(hookFuncs{func(c *rcconsumer.Consumer) {
+				time.Sleep(20 * time.Second) // by then the group has assigned something
+				c.PollFetches(noWait)
+				poll(c, 5*time.Second)
+				for range c.Records(noWait) {
+				}
+				close(asked)
+			}, noHook}))...)...)
+		}()
+		select {
+		case <-asked:
+		case <-time.After(time.Hour):
+			require.FailNow(t, "a poll hangs, and so does New")
+		}
+		require.Equal(t, span(0, 4), readOffsets(t, <-made, 5))
+	}, "range", "KIP-848")
+}
+
 // notePartitions writes down the first assignment.
 func notePartitions(d *diary) kgo.Opt {
 	var once sync.Once
