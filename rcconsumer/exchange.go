@@ -17,7 +17,7 @@ func (b *broker) fetch(ctx context.Context, pl *plan, reserved int64) {
 		return
 	}
 	sent := time.Now()
-	b.sends(wait + lateFetch)
+	b.sends(wait + lateAnswer)
 	overdue := b.c.meta.watch(wait + lateFetch) // the leader may have moved or died
 	req := pl.request(&b.c.cfg, int32(reserved), b.c.limits.partition.Load(), wait)
 	within := b.prepare(pl, req)
@@ -51,8 +51,14 @@ func (b *broker) fetch(ctx context.Context, pl *plan, reserved int64) {
 	b.pace(got, pl.leftOut, wait, time.Since(sent))
 }
 
-// lateFetch is how long after its wait a Fetch has to be answered.
-const lateFetch = time.Second
+const (
+	// lateFetch is how long after its wait a Fetch may be unanswered before
+	// metadata is asked whether the broker is still there.
+	lateFetch = time.Second
+	// lateAnswer is how long after its wait Health calls it late: a large answer
+	// takes a while over a slow link.
+	lateAnswer = 5 * time.Second
+)
 
 // prepare makes the request part of the broker's fetch session, if it is to be.
 func (b *broker) prepare(pl *plan, req kmsg.Request) (within bool) {

@@ -73,9 +73,9 @@ var causeWords = []struct {
 	{CauseClosed, "the consumer is closed"},
 	{CauseLeftGroup, "the member has left its group"},
 	{CausePollInterval, "nobody polls"},
+	{CauseAuthentication, "authentication failed"}, // which makes brokers unreachable
 	{CauseUnreachable, "no broker answers"},
 	{CauseStarting, "starting"},
-	{CauseAuthentication, "authentication failed"},
 	{CauseMissingRight, "a right is missing"},
 	{CauseBroker, "a broker cannot be reached"},
 	{CauseLate, "answers are late"},
