@@ -7,11 +7,13 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"example.com/readcommitted/internal/kafkatest"
 	"example.com/readcommitted/internal/localkafka"
@@ -86,6 +88,16 @@ func TestToolOutput(t *testing.T) {
 	defer cancel()
 	_, err = c.Local().Tool(ctx, "org.apache.kafka.tools.TopicCommand", "--bootstrap-server", c.Addrs()[0], "--list")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+// What a broker unpacks goes with its cluster, also if it is killed.
+func TestBrokersLeaveNothingInTheTemporaryDirectory(t *testing.T) {
+	c := kafkatest.Real(t, kafkatest.Config{Control: true})
+	topic := c.Topic(t, kafkatest.TopicConfig{})
+	c.Produce(t, topic, 0, kafkatest.Values("a").With(kgo.Lz4Compression()))
+	unpacked, err := filepath.Glob(filepath.Join(c.Local().Dir(), "liblz4*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, unpacked)
 }
 
 func TestLeaderMovesWhenItsBrokerDies(t *testing.T) {

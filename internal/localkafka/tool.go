@@ -47,6 +47,7 @@ func (c *Cluster) RunTool(ctx context.Context, stdin io.Reader, stdout io.Writer
 func (c *Cluster) javaArgs() []string {
 	return []string{
 		"-cp", filepath.Join(c.jars, "*"),
+		"-Djava.io.tmpdir=" + c.dir, // where lz4's library is unpacked; nobody else would remove it after a kill
 		"-XX:+UseSerialGC",
 		"-XX:TieredStopAtLevel=1", // short runs: start-up counts, peak speed does not
 		"-Dlog4j2.configurationFile=" + filepath.Join(c.jars, "log4j2.properties"),
