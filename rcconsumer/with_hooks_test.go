@@ -161,7 +161,8 @@ func TestPollsOfTheNewClientHookEndWithTheirContext(t *testing.T) {
 				time.Sleep(20 * time.Second) // by then the group has assigned something
 				c.PollFetches(noWait)
 				poll(c, 5*time.Second)
-				for range c.Records(noWait) {
+				for _, err := range c.Records(noWait) {
+					_ = err // there is nothing, or an end that is told
 				}
 				close(asked)
 			}, noHook}))...)...)
