@@ -196,6 +196,21 @@ func together(t *testing.T, tests map[string]func(*testing.T)) {
 	all.Wait()
 }
 
+// addReader adds the test of a reader: of one without a group, or of a member by
+// each group protocol.
+func addReader(
+	tests map[string]func(*testing.T), c *kafkatest.SecuredCluster, name string, grouped bool,
+	check func(*testing.T, *kafkatest.SecuredCluster, []kgo.Opt),
+) {
+	if !grouped {
+		tests[name] = func(t *testing.T) { check(t, c, nil) }
+		return
+	}
+	for protocol, opts := range protocols(c.Cluster) {
+		tests[name+", "+protocol] = func(t *testing.T) { check(t, c, opts) }
+	}
+}
+
 // secured makes a consumer that comes in by opts and is watched.
 func secured(t *testing.T, c *kafkatest.SecuredCluster, opts ...kgo.Opt) (*rcconsumer.Consumer, *watch) {
 	t.Helper()

@@ -36,13 +36,7 @@ func TestRealRightTakenWhileReadingAndGivenBackLosesNothing(t *testing.T) {
 	c := kafkatest.Secured(t, kafkatest.Config{})
 	tests := make(map[string]func(*testing.T))
 	for _, r := range revocations {
-		if !r.grouped {
-			tests[r.name] = func(t *testing.T) { r.check(t, c, nil) }
-			continue
-		}
-		for protocol, opts := range protocols(c.Cluster) {
-			tests[r.name+", "+protocol] = func(t *testing.T) { r.check(t, c, opts) }
-		}
+		addReader(tests, c, r.name, r.grouped, r.check)
 	}
 	together(t, tests)
 }

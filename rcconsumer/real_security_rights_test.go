@@ -82,13 +82,7 @@ func TestRealMissingRightIsToldAndReadingGoesOnOnceGiven(t *testing.T) {
 	c := kafkatest.Secured(t, kafkatest.Config{})
 	tests := make(map[string]func(*testing.T))
 	for _, lack := range lacks {
-		if !lack.grouped {
-			tests[lack.name] = func(t *testing.T) { lack.check(t, c, nil) }
-			continue
-		}
-		for protocol, opts := range protocols(c.Cluster) {
-			tests[lack.name+", "+protocol] = func(t *testing.T) { lack.check(t, c, opts) }
-		}
+		addReader(tests, c, lack.name, lack.grouped, lack.check)
 	}
 	together(t, tests)
 }
