@@ -146,9 +146,12 @@ func slogLevel(l kgo.LogLevel) slog.Level {
 func isTransient(err error) bool {
 	var netErr net.Error
 	return kerr.IsRetriable(err) || kgo.IsRetryableBrokerErr(err) || errors.As(err, &netErr) ||
-		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errLeftOut) ||
-		strings.Contains(err.Error(), "unknown broker") // kgo does not export it
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errLeftOut) || isUnknownBroker(err)
 }
+
+// isUnknownBroker reports whether a request was for a broker that metadata does
+// not name just then, for which kgo exports no error.
+func isUnknownBroker(err error) bool { return strings.Contains(err.Error(), "unknown broker") }
 
 // isTooLarge reports whether an answer is larger than kgo.BrokerMaxReadBytes,
 // for which kgo exports no error.

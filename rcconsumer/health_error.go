@@ -85,7 +85,7 @@ func isTransport(err error) bool {
 		return false
 	}
 	return errors.As(err, &netErr) || errors.As(err, &errno) || errors.As(err, &firstRead) || kgo.IsRetryableBrokerErr(err) || errors.Is(err, context.DeadlineExceeded) ||
-		hasText(err, "unknown broker")
+		isUnknownBroker(err)
 }
 
 // isCancelled reports whether a request ended because its sender had no more use
@@ -174,7 +174,7 @@ func briefKnown(err error) string {
 	switch {
 	case isTooLarge(err):
 		return "an answer is larger than BrokerMaxReadBytes"
-	case hasText(err, "unknown broker"):
+	case isUnknownBroker(err):
 		return "the broker is not in the cluster's metadata"
 	case hasText(err, "connection has died"):
 		return "connection closed"
