@@ -24,13 +24,16 @@ func (b *budget) reserve(want int64) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	free := b.limit - b.used
-	if want <= 0 || b.held > 0 && free < min(want, max(1, b.limit/8)) {
+	if want <= 0 || b.held > 0 && free < min(want, b.least()) {
 		return 0
 	}
 	got := max(1, min(want, free))
 	b.used += got
 	return got
 }
+
+// least is the smallest reservation, unless less than that is wanted.
+func (b *budget) least() int64 { return max(1, b.limit/8) }
 
 // unreserve gives back a reservation that was not used.
 func (b *budget) unreserve(n int64) { b.settle(n, 0) }
@@ -69,7 +72,7 @@ func (b *budget) release(n int64) {
 func (b *budget) full() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.held > 0 && b.limit-b.held < max(1, b.limit/8)
+	return b.held > 0 && b.limit-b.held < b.least()
 }
 
 // holds is how many bytes are here.

@@ -180,6 +180,9 @@ func (p *partition) throughLocked() (at kgo.EpochOffset, ok bool) {
 // for.
 func (m commitMode) byItself() bool { return m < commitManual }
 
+// marks reports whether records are marked for commits.
+func (m commitMode) marks() bool { return m == commitMarks || m == commitMarksManual }
+
 // run commits at the auto-commit interval.
 func (s *commits) run(ctx context.Context) {
 	t := time.NewTicker(s.c.cfg.commitInterval)

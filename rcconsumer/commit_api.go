@@ -133,7 +133,7 @@ func count(offsets map[string]map[int32]kgo.EpochOffset) (n int) {
 
 // marking reports whether records are marked for commits.
 func (c *Consumer) marking() bool {
-	return c.group != nil && (c.cfg.commitMode == commitMarks || c.cfg.commitMode == commitMarksManual)
+	return c.group != nil && c.cfg.commitMode.marks()
 }
 
 // MarkCommitRecords marks records for the next commit, under
