@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,14 +25,14 @@ type partitionsFunc = func(context.Context, *rcconsumer.Consumer, map[string][]i
 // back as it was given.
 func TestOptionsReadBackAsGiven(t *testing.T) {
 	inWorld(t, 1, 1, func(t *testing.T, w *world) {
-		assigned := 0
+		var assigned atomic.Int64 // kgo calls back too, as the member joins
 		hook := &counter{written: make(map[int16]int)}
 		ours := &resetHook{}
 		logger := slog.New(slog.DiscardHandler)
 		opts := inGroup(
 			kgo.ConsumeStartOffset(kgo.NewOffset().At(7)), kgo.ConsumeResetOffset(kgo.NewOffset().AtEnd()),
 			kgo.WithHooks(hook), rcconsumer.WithHooks(ours), rcconsumer.BufferBytes(7), rcconsumer.WithSlog(logger),
-			rcconsumer.OnPartitionsAssigned(func(context.Context, *rcconsumer.Consumer, map[string][]int32) { assigned++ }),
+			rcconsumer.OnPartitionsAssigned(func(context.Context, *rcconsumer.Consumer, map[string][]int32) { assigned.Add(1) }),
 			rcconsumer.MaxPollInterval(time.Minute),
 		)
 		c := w.consumer(opts...)
@@ -70,9 +71,9 @@ func TestOptionsReadBackAsGiven(t *testing.T) {
 		require.Equal(t, []any{"kgo", true}, c.OptValues(kgo.ClientID))
 		require.Nil(t, c.OptValues("none such"))
 		for _, option := range []any{kgo.OnPartitionsAssigned, rcconsumer.OnPartitionsAssigned, "OnPartitionsAssigned"} {
-			before := assigned
+			before := assigned.Load()
 			c.OptValue(option).(partitionsFunc)(t.Context(), c, nil)
-			require.Greater(t, assigned, before, "it is the function that was given")
+			require.Greater(t, assigned.Load(), before, "it is the function that was given")
 		}
 		require.Len(t, c.Opts(), len(w.opts())+len(opts))
 		again, err := rcconsumer.New(append(c.Opts(), kgo.ConsumeTopics())...)
