@@ -55,7 +55,7 @@ func TestHealthOfAConsumerThatFindsNoCluster(t *testing.T) {
 		h := c.Health()
 		require.False(t, h.Ready)
 		require.True(t, h.Live)
-		require.Equal(t, []string{"starting: no broker has answered yet; since 2000-01-01T00:00:00Z"}, h.Reasons)
+		require.Contains(t, h.Reasons, "starting: no broker has answered yet; since 2000-01-01T00:00:00Z")
 		time.Sleep(time.Hour)
 		h = c.Health()
 		require.False(t, h.Ready)
