@@ -21,17 +21,18 @@ type Consumer struct {
 	last   sync.WaitGroup // of goroutines that end with the client underneath
 	ended  chan struct{}  // closed when Close is done
 
-	group  *group // nil without one
-	watch  *watch
-	report *reporter
-	budget *budget
-	limits limits
-	pauses pauses
-	meta   *metadata
-	resets *resetter
-	ends   *sampler
-	fetch  fetchFunc
-	slots  chan struct{} // kgo.MaxConcurrentFetches; nil if not limited
+	group   *group // nil without one
+	watch   *watch
+	report  *reporter
+	budget  *budget
+	limits  limits
+	pauses  pauses
+	meta    *metadata
+	resets  *resetter
+	listing throttles // of questions to ListOffsets
+	ends    *sampler
+	fetch   fetchFunc
+	slots   chan struct{} // kgo.MaxConcurrentFetches; nil if not limited
 
 	mu       sync.Mutex
 	sub      subscription

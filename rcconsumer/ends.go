@@ -22,8 +22,7 @@ type question struct {
 
 // ends is the answer of one leader.
 type ends struct {
-	of       map[key]listed // of every partition asked for
-	throttle time.Duration
+	of map[key]listed // of every partition asked for
 }
 
 func (p *partition) key() key { return key{topic: p.topic, partition: p.id} }
@@ -33,12 +32,14 @@ func (p *partition) key() key { return key{topic: p.topic, partition: p.id} }
 // The error is that of the whole request. Other than [Consumer.list] it goes to
 // the leader named and is not retried, so that its cost is known.
 func (c *Consumer) listEnds(ctx context.Context, leader int32, isolation int8, of []question) (ends, error) {
+	defer c.listing.enter(ctx, leader, false)()
 	resp, err := c.cl.Broker(int(leader)).Request(ctx, endsRequest(isolation, of))
 	if err != nil {
 		return ends{}, fmt.Errorf("list offsets of broker %d: %w", leader, err)
 	}
 	answer := resp.(*kmsg.ListOffsetsResponse) //nolint:forcetypeassert // kgo answers a ListOffsetsRequest with nothing else
-	e := ends{of: make(map[key]listed, len(of)), throttle: time.Duration(answer.ThrottleMillis) * time.Millisecond}
+	c.listing.note(leader, time.Duration(answer.ThrottleMillis)*time.Millisecond)
+	e := ends{of: make(map[key]listed, len(of))}
 	if answer.Version < minListVersion {
 		return e, &VersionError{Request: "ListOffsets", Got: answer.Version, Need: minListVersion}
 	}

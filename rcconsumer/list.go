@@ -155,6 +155,9 @@ func (c *Consumer) list(ctx context.Context, q query, jobs []*job) {
 		req.Topics[i].Partitions = append(req.Topics[i].Partitions, p)
 	}
 	for _, shard := range c.cl.RequestSharded(ctx, req) {
+		if resp, ok := shard.Resp.(*kmsg.ListOffsetsResponse); ok && shard.Err == nil {
+			c.listing.note(shard.Meta.NodeID, time.Duration(resp.ThrottleMillis)*time.Millisecond)
+		}
 		noteShard(shard, q, byKey)
 	}
 }

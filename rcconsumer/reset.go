@@ -76,8 +76,8 @@ func (r *resetter) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		now := time.Now()
 		jobs, next := r.due(now)
-		for _, led := range jobs {
-			r.c.spawn(func(ctx context.Context) { r.resolve(ctx, led) })
+		for leader, led := range jobs {
+			r.c.spawn(func(ctx context.Context) { r.resolve(ctx, leader, led) })
 		}
 		doubted, sooner := r.unvalidated(now)
 		for leader, led := range doubted {
@@ -106,6 +106,8 @@ func (r *resetter) due(now time.Time) (jobs map[int32][]*job, next time.Duration
 		case p.phase != awaiting || p.leader == noLeader || p.listing:
 		case p.parked.After(now):
 			next = min(next, p.parked.Sub(now))
+		case r.c.listing.left(p.leader, now) > 0:
+			next = min(next, r.c.listing.left(p.leader, now))
 		default:
 			p.listing = true
 			jobs[p.leader] = append(jobs[p.leader], &job{p: p, gen: p.gen, want: p.want, epoch: p.fetchEpoch})
@@ -117,7 +119,7 @@ func (r *resetter) due(now time.Time) (jobs map[int32][]*job, next time.Duration
 
 // resolve lists what the jobs need, one kind of question after the other, and
 // applies the answers.
-func (r *resetter) resolve(ctx context.Context, jobs []*job) {
+func (r *resetter) resolve(ctx context.Context, leader int32, jobs []*job) {
 	for q := range queries {
 		var asked []*job
 		for _, j := range jobs {
@@ -126,7 +128,9 @@ func (r *resetter) resolve(ctx context.Context, jobs []*job) {
 			}
 		}
 		if len(asked) > 0 {
+			leave := r.c.listing.enter(ctx, leader, true)
 			r.c.list(ctx, q, asked)
+			leave()
 		}
 	}
 	if ctx.Err() != nil {

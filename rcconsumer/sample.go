@@ -135,6 +135,7 @@ func (s *sampler) due(now time.Time) (due map[int32][]sample, next time.Duration
 			s.leaders[leader] = state
 		}
 		at := later(l.oldest.Add(s.every()), state.notBefore)
+		at = later(at, now.Add(s.c.listing.left(leader, now)))
 		switch {
 		case state.busy: // wakes the loop when it is done
 		case at.After(now):
@@ -162,7 +163,7 @@ func (s *sampler) ask(ctx context.Context, leader int32, samples []sample) {
 			s.c.meta.refresh() // the leader may have moved, and nobody fetches what is paused
 		}
 	}
-	s.done(leader, began, high.throttle, err)
+	s.done(leader, began, err)
 }
 
 // bothEnds asks one leader. The last stable offset comes first, so that it is
@@ -173,15 +174,13 @@ func (s *sampler) bothEnds(ctx context.Context, leader int32, samples []sample) 
 		questions = append(questions, question{key: m.p.key(), epoch: m.epoch})
 	}
 	if stable, err = s.c.listEnds(ctx, leader, isolationCommitted, questions); err == nil {
-		sleep(ctx, stable.throttle, nil) // sent any earlier the second would hold up everything else
 		high, err = s.c.listEnds(ctx, leader, isolationUncommitted, questions)
 	}
 	return stable, high, err
 }
 
-// done lets the leader be asked again. A leader that throttled is left alone
-// for so long: asked before, it would hold up other requests (KIP-219).
-func (s *sampler) done(leader int32, began time.Time, throttle time.Duration, err error) {
+// done lets the leader be asked again.
+func (s *sampler) done(leader int32, began time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.leaders[leader]
@@ -191,7 +190,7 @@ func (s *sampler) done(leader int32, began time.Time, throttle time.Duration, er
 	if err == nil {
 		l.failures, pause = 0, s.every()
 	}
-	l.notBefore = later(began.Add(pause), time.Now().Add(throttle))
+	l.notBefore = began.Add(pause)
 	select {
 	case s.wake <- struct{}{}:
 	default:

@@ -66,7 +66,7 @@ func TestPartitionsOfALeaderAreAskedForTogether(t *testing.T) {
 	require.Empty(t, due, "one question at a time")
 	require.Equal(t, 8*time.Second, next)
 
-	s.done(1, now, 0, nil)
+	s.done(1, now, nil)
 	due, next = s.due(now.Add(time.Second))
 	require.Empty(t, due)
 	require.Equal(t, 7*time.Second, next, "eight seconds after the last question")

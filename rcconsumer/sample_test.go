@@ -257,6 +257,37 @@ func TestSamplerLeavesAThrottledBrokerAlone(t *testing.T) {
 	})
 }
 
+// The same for the questions of a reset: the other partitions of the broker are
+// read on meanwhile.
+func TestResetLeavesAThrottledBrokerAlone(t *testing.T) {
+	inWorld(t, 1, 2, func(t *testing.T, w *world) {
+		forgeRange(w)
+		f := w.forge(1)
+		w.editList = func(_ *kmsg.ListOffsetsRequest, resp *kmsg.ListOffsetsResponse) { resp.ThrottleMillis = 20_000 }
+		c := w.consumer(startsAt(2))
+		var reset []int64
+		for o := range int64(120) {
+			w.change(func() { f.log, f.lso, f.hw = append(f.log, batchtest.Data(o, o)), o+1, o+1 })
+			sent, got := time.Now(), false
+			for !got {
+				poll(c, patience).EachRecord(func(r *kgo.Record) {
+					if r.Partition == 1 {
+						require.Equal(t, o, r.Offset)
+						got = true
+					} else {
+						reset = append(reset, r.Offset)
+					}
+				})
+				require.Less(t, time.Since(sent), time.Second)
+			}
+			time.Sleep(time.Second)
+		}
+		require.Len(t, reset, 30)
+		require.Equal(t, int64(10), reset[0], "the start of the log")
+		require.LessOrEqual(t, w.asked(), 7)
+	})
+}
+
 func TestStableOffsetIntervalIsTheGreatestAge(t *testing.T) {
 	for _, bad := range []time.Duration{-1, 0, 99 * time.Millisecond} {
 		_, err := rcconsumer.New(rcconsumer.StableOffsetInterval(bad))
