@@ -1,0 +1,138 @@
+package conformance
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"example.com/readcommitted/conformance/internal/model"
+)
+
+// expect holds an assertion of the scenario; a miss weighs as its class says.
+// offset is the offending one, -1 for none. The script goes on.
+func (t *trial) expect(ok bool, p model.Partition, offset int64, expected, observed string) bool {
+	return t.expectAs(t.scenario.Class, ok, p, offset, expected, observed)
+}
+
+// expectAs is expect for a part of the scenario that weighs less, or more.
+func (t *trial) expectAs(class Class, ok bool, p model.Partition, offset int64, expected, observed string) bool {
+	if !ok {
+		t.reportAs(class, p, offset, expected, observed)
+	}
+	return ok
+}
+
+func (t *trial) reportAs(class Class, p model.Partition, offset int64, expected, observed string) {
+	f := Finding{
+		Requirement: t.scenario.Requirement, Consequence: t.scenario.Consequence,
+		Topic: p.Topic, Partition: p.Index, Offset: offset,
+		Expected: expected, Observed: observed,
+	}
+	switch class {
+	case Must, Live:
+		f.Outcome = Fail
+	case Should:
+		f.Outcome = Warn
+	default:
+		t.fact("%s: expected %s, observed %s", p, expected, observed)
+		return
+	}
+	t.report(f)
+}
+
+// about names a Fetch in a line of evidence.
+func (a answer) about() string {
+	return fmt.Sprintf("fetch(isolation %d, offset %d)", a.Isolation, a.FetchOffset)
+}
+
+// wantLSO asserts the last stable offset of an answer.
+func (t *trial) wantLSO(a answer, want int64) bool {
+	return t.expect(a.LastStableOffset == want, a.Partition, a.LastStableOffset,
+		fmt.Sprintf("%s: LSO %d", a.about(), want), fmt.Sprintf("LSO %d", a.LastStableOffset))
+}
+
+// wantHigh asserts the high watermark of an answer.
+func (t *trial) wantHigh(a answer, want int64) bool {
+	return t.expect(a.HighW == want, a.Partition, a.HighW,
+		fmt.Sprintf("%s: HW %d", a.about(), want), fmt.Sprintf("HW %d", a.HighW))
+}
+
+// wantNoError asserts that an answer has no error.
+func (t *trial) wantNoError(a answer) bool {
+	return t.expect(a.ErrorCode == 0, a.Partition, a.FetchOffset, a.about()+": no error", codeName(a.ErrorCode))
+}
+
+// wantEnd asserts how far an answer's batches reach: want is one past the last
+// offset; the fetch offset stands for none.
+func (t *trial) wantEnd(a answer, want int64) bool {
+	return t.expect(a.End() == want, a.Partition, a.End(),
+		fmt.Sprintf("%s: batches up to %d, exclusive", a.about(), want), fmt.Sprintf("batches up to %d", a.End()))
+}
+
+// wantEntries asserts that the list of an answer holds exactly these entries,
+// in any order.
+func (t *trial) wantEntries(a answer, want ...model.Entry) bool {
+	got := slices.SortedFunc(slices.Values(a.List), compareEntries)
+	want = slices.SortedFunc(slices.Values(want), compareEntries)
+	return t.expect(slices.Equal(got, want), a.Partition, a.FetchOffset,
+		a.about()+": aborted "+model.ListString(want), "aborted "+model.ListString(a.List))
+}
+
+// wantCovers asserts that the list of an answer holds at least these entries.
+func (t *trial) wantCovers(a answer, want ...model.Entry) bool {
+	for _, e := range want {
+		if !slices.Contains(a.List, e) {
+			return t.expect(false, a.Partition, e.FirstOffset,
+				a.about()+": aborted with "+e.String(), "aborted "+model.ListString(a.List))
+		}
+	}
+	return true
+}
+
+func compareEntries(a, b model.Entry) int {
+	return cmp.Or(cmp.Compare(a.ProducerID, b.ProducerID), cmp.Compare(a.FirstOffset, b.FirstOffset))
+}
+
+// wantOffsets asserts offsets that were delivered.
+func (t *trial) wantOffsets(p model.Partition, what string, got, want []int64) bool {
+	if slices.Equal(got, want) {
+		return true
+	}
+	extra, lost := model.Difference(got, want)
+	at := int64(-1)
+	switch {
+	case len(extra) > 0:
+		at = extra[0]
+	case len(lost) > 0:
+		at = lost[0]
+	}
+	return t.expect(false, p, at, what+": offsets "+model.Spans(want), "offsets "+model.Spans(got))
+}
+
+// wantDelivered asserts what a client that follows the lists gets at
+// read_committed from an offset on.
+func (t *trial) wantDelivered(p model.Partition, from int64, want ...int64) bool {
+	return t.wantOffsets(p, fmt.Sprintf("delivered at read_committed from %d on", from), t.delivered(p, from), want)
+}
+
+// wantCommitted asserts that a client that follows the lists gets from an
+// offset on what the log says is committed, and returns the log.
+func (t *trial) wantCommitted(p model.Partition, from int64) *model.Log {
+	got := t.delivered(p, from)
+	l := t.oracle(p)
+	want, err := l.Visible(from, l.LSO())
+	if err != nil {
+		t.undecided("reading the log of %s: %v", p, err)
+	}
+	t.wantOffsets(p, fmt.Sprintf("delivered at read_committed from %d on, as the log says", from), got, want)
+	return l
+}
+
+// spanOf are the offsets in [from, to).
+func spanOf(from, to int64) []int64 {
+	var out []int64
+	for ; from < to; from++ {
+		out = append(out, from)
+	}
+	return out
+}

@@ -1,0 +1,147 @@
+package wire
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sasl"
+)
+
+// fallbacks are the versions of ApiVersions to try, one after the other, on a
+// connection of its own each: there are brokers that cut the connection, or
+// answer what nobody can read, instead of answering version 0 with an error
+// (KIP-511).
+var fallbacks = []int16{4, 2, 0}
+
+// connect makes a connection that is ready for requests. first is the version
+// of ApiVersions that worked before, -1 if none is known.
+func connect(ctx context.Context, config *Config, broker int32, address string, id uint64, first int16) (*Conn, error) {
+	var last error
+	for _, version := range fallbacks {
+		if first >= 0 && version > first {
+			continue
+		}
+		c, err := dial(ctx, config, broker, address, id)
+		if err != nil {
+			return nil, err
+		}
+		last = c.begin(ctx, version)
+		if last == nil {
+			return c, nil
+		}
+		c.Close()
+		if !errors.Is(last, ErrCut) && !errors.Is(last, ErrGarbage) {
+			return nil, last
+		}
+	}
+	return nil, last
+}
+
+func dial(ctx context.Context, config *Config, broker int32, address string, id uint64) (*Conn, error) {
+	dialing, cancel := context.WithTimeout(ctx, config.Timeout)
+	defer cancel()
+	socket, err := config.Dial(dialing, "tcp", address)
+	if err != nil {
+		return nil, failed(ctx, ErrUnreachable, err)
+	}
+	return &Conn{
+		id: id, broker: broker, address: address, config: config,
+		format: kmsg.NewRequestFormatter(kmsg.FormatterClientID(config.ClientID)),
+		socket: socket, reader: bufio.NewReader(socket),
+	}, nil
+}
+
+// begin asks for the versions, and logs in where that is asked for.
+func (c *Conn) begin(ctx context.Context, version int16) error {
+	ranges, err := c.askVersions(ctx, version)
+	if err != nil {
+		return err
+	}
+	c.ranges = ranges
+	if len(c.config.Mechanisms) == 0 {
+		return nil
+	}
+	return c.login(ctx)
+}
+
+func (c *Conn) askVersions(ctx context.Context, version int16) (Versions, error) {
+	req := kmsg.NewPtrApiVersionsRequest()
+	req.SetVersion(version)
+	req.ClientSoftwareName, req.ClientSoftwareVersion = "rcc-check", "1"
+	e := c.Do(ctx, req)
+	if e.Err != nil {
+		// A broker that does not know the version answers in version 0.
+		if low := new(kmsg.ApiVersionsResponse); len(e.Bytes) > 0 && low.ReadFrom(e.Bytes) == nil &&
+			low.ErrorCode == kerr.UnsupportedVersion.Code {
+			return Versions{}, fmt.Errorf("%w: ApiVersions v%d", ErrGarbage, version)
+		}
+		return Versions{}, e.Err
+	}
+	ranges, err := versionsOf(e.Response.(*kmsg.ApiVersionsResponse))
+	if err != nil {
+		return Versions{}, fmt.Errorf("%w: ApiVersions v%d: %w", ErrGarbage, version, err)
+	}
+	ranges.Asked = version
+	return ranges, nil
+}
+
+// login authenticates by KIP-43 and KIP-152.
+func (c *Conn) login(ctx context.Context) error {
+	mechanism, err := c.handshake(ctx)
+	if err != nil {
+		return err
+	}
+	host, _, err := net.SplitHostPort(c.address)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	session, token, err := mechanism.Authenticate(ctx, host)
+	for done := false; err == nil && (!done || len(token) > 0); {
+		req := kmsg.NewPtrSASLAuthenticateRequest()
+		req.SetVersion(max(0, c.ranges.Max(req.Key(), 2)))
+		req.SASLAuthBytes = token
+		e := c.Do(ctx, req)
+		if e.Err != nil {
+			return e.Err
+		}
+		resp := e.Response.(*kmsg.SASLAuthenticateResponse)
+		if code := kerr.ErrorForCode(resp.ErrorCode); code != nil {
+			return fmt.Errorf("%w: %w", ErrRefused, code)
+		}
+		if life := resp.SessionLifetimeMillis; life > 0 {
+			c.expires = time.Now().Add(time.Duration(life) * time.Millisecond / 2)
+		}
+		if done {
+			break // the answer to the last message of the client says nothing more
+		}
+		done, token, err = session.Challenge(resp.SASLAuthBytes)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrRefused, mechanism.Name(), err)
+	}
+	return nil
+}
+
+// handshake finds the first of our mechanisms that the broker has.
+func (c *Conn) handshake(ctx context.Context) (sasl.Mechanism, error) {
+	var last error
+	for _, m := range c.config.Mechanisms {
+		req := kmsg.NewPtrSASLHandshakeRequest()
+		req.SetVersion(1)
+		req.Mechanism = m.Name()
+		e := c.Do(ctx, req)
+		if e.Err != nil {
+			return nil, e.Err
+		}
+		if last = kerr.ErrorForCode(e.Response.(*kmsg.SASLHandshakeResponse).ErrorCode); last == nil {
+			return m, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %w", ErrRefused, last)
+}
