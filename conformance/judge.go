@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"strings"
+	"time"
 
 	"example.com/readcommitted/conformance/internal/model"
 )
@@ -56,52 +57,53 @@ func (t *trial) judgeViews(logs map[model.Partition]*model.Log) {
 		if v.Throttled {
 			continue
 		}
-		breaches := history.Next(v)
-		t.count("U10")
+		breaches, compared := history.Next(v)
+		if compared {
+			t.count("U10")
+		}
 		if v.ErrorCode == 0 {
-			breaches = append(breaches, t.alone(v)...)
-			if l := logs[v.Partition]; l != nil && !t.cleaned {
-				breaches = append(breaches, t.against(v, l)...)
-			}
+			breaches = append(breaches, t.rules(v, logs[v.Partition])...)
 		}
 		for _, b := range breaches {
-			t.breach(v.Partition, b)
+			t.breach(v.Partition, b, describeView(v))
 		}
 	}
 	for p, l := range logs {
-		t.count("U9")
+		if len(l.Runs) > 0 {
+			t.count("U9")
+		}
 		for _, b := range model.U9(l) {
 			t.breach(p, b)
 		}
+		t.guarded(func() { t.judgeEnds(p) })
 	}
 }
 
-// alone applies the rules that need nothing but the answer.
-func (t *trial) alone(v *model.View) []model.Breach {
+// judgeEnds holds ListOffsets against Fetch, if the partition is quiet.
+func (t *trial) judgeEnds(p model.Partition) {
+	before, quietBefore := t.quietNow(p)
+	ends := model.Ends{Listed: t.highWatermark(p), ListedCommitted: t.list(p, model.ReadCommitted, latest)}
+	a := t.fetch(p, ends.Listed, fetchSpec{isolation: model.ReadCommitted, maxWait: time.Millisecond})
+	ends.High, ends.Stable = a.HighW, a.LastStableOffset
+	if after, quiet := t.quietNow(p); !quietBefore || !quiet || before != after || a.ErrorCode != 0 {
+		return
+	}
+	t.count("U12")
+	for _, b := range model.U12(ends) {
+		t.breach(p, b)
+	}
+}
+
+// rules applies the rules over single answers. On a log that was cleaned, only
+// those that need no log: what the log was before is not known.
+func (t *trial) rules(v *model.View, l *model.Log) []model.Breach {
 	var out []model.Breach
-	for _, rule := range []struct {
-		name  string
-		apply func(*model.View) []model.Breach
-	}{
-		{"U1", model.U1}, {"U2", model.U2}, {"U2b", model.U2b}, {"U5", model.U5}, {"U6", model.U6}, {"U7", model.U7}, {"U8", model.U8},
-	} {
-		out = append(out, rule.apply(v)...)
-		if quietOnly := rule.name == "U1" || rule.name == "U2"; !quietOnly || v.Quiet {
-			t.count(rule.name)
+	for _, rule := range model.Rules {
+		if !rule.Applies(v) || rule.NeedsLog && (l == nil || t.cleaned) {
+			continue
 		}
-	}
-	return out
-}
-
-// against applies the rules that hold an answer against the log.
-func (t *trial) against(v *model.View, l *model.Log) []model.Breach {
-	var out []model.Breach
-	for _, rule := range []struct {
-		name  string
-		apply func(*model.View, *model.Log) []model.Breach
-	}{{"U3", model.U3}, {"U4", model.U4}, {"U11", model.U11}, {"U13", model.U13}} {
-		out = append(out, rule.apply(v, l)...)
-		t.count(rule.name)
+		out = append(out, rule.Judge(v, l)...)
+		t.count(rule.Name)
 	}
 	return out
 }
@@ -116,10 +118,11 @@ func (t *trial) count(invariant string) {
 }
 
 // breach turns a breach into a finding.
-func (t *trial) breach(p model.Partition, b model.Breach) {
+func (t *trial) breach(p model.Partition, b model.Breach, evidence ...string) {
 	f := Finding{
 		Invariant: b.Invariant, Requirement: b.Requirement, Consequence: b.Consequence,
 		Expected: b.Expected, Observed: b.Observed, Topic: p.Topic, Partition: p.Index, Offset: b.Offset,
+		Exchanges: evidence,
 	}
 	switch b.Severity {
 	case model.Failure:
@@ -145,7 +148,7 @@ func (t *trial) factOnce(fact string) {
 	t.result.Facts = append(t.result.Facts, fact)
 }
 
-// illustrate draws the log around each finding and adds the exchanges.
+// illustrate draws the log around each finding.
 func (t *trial) illustrate(logs map[model.Partition]*model.Log) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -158,9 +161,6 @@ func (t *trial) illustrate(logs map[model.Partition]*model.Log) {
 				at = l.At(f.Offset)
 			}
 			f.Log = l.Draw(at-drawnAround, at+drawnAround)
-		}
-		if len(f.Exchanges) == 0 {
-			f.Exchanges = t.trace.last(evidenceLines, p)
 		}
 	}
 }

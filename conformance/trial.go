@@ -189,5 +189,8 @@ func (t *trial) report(f Finding) {
 	f.Level = t.level.String()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if f.Exchanges == nil {
+		f.Exchanges = t.trace.last(evidenceLines, model.Partition{Topic: f.Topic, Index: f.Partition})
+	}
 	t.result.add(f)
 }

@@ -17,8 +17,9 @@ type line struct {
 	isolation int8
 }
 
-// Next judges one answer by those before it.
-func (h *History) Next(v *View) []Breach {
+// Next judges one answer by those before it, and reports whether there was one
+// to compare it with.
+func (h *History) Next(v *View) (out []Breach, compared bool) {
 	if h.last == nil {
 		h.last = map[line]*View{}
 	}
@@ -26,13 +27,13 @@ func (h *History) Next(v *View) []Breach {
 	before := h.last[at]
 	if v.ErrorCode != 0 || v.HighW < 0 {
 		delete(h.last, at) // the broker may not lead any more
-		return nil
+		return nil, false
 	}
 	h.last[at] = v
 	if before == nil {
-		return nil
+		return nil, false
 	}
-	out := wentBack(before, v)
+	out = wentBack(before, v)
 	// The high watermark is sampled before the LSO, so that of one answer an
 	// LSO above the watermark is legal; of the next one it is not.
 	if v.Isolation == ReadCommitted && before.LastStableOffset > v.HighW {
@@ -44,7 +45,7 @@ func (h *History) Next(v *View) []Breach {
 			Observed:    fmt.Sprintf("HW %d after LSO %d", v.HighW, before.LastStableOffset),
 		})
 	}
-	return out
+	return out, true
 }
 
 func wentBack(before, v *View) []Breach {

@@ -71,6 +71,3 @@ type Breach struct {
 	Expected    string
 	Observed    string
 }
-
-// Invariants are the names of the invariants, in order.
-var Invariants = []string{"U1", "U2", "U2b", "U3", "U4", "U5", "U6", "U7", "U8", "U9", "U10", "U11", "U12", "U13"}

@@ -1,0 +1,4 @@
+package conformance
+
+// Family C: readers, judged beside the cluster.
+var familyC = []*Scenario{}

@@ -1,0 +1,4 @@
+package conformance
+
+// Family F: fencing and idempotence.
+var familyF = []*Scenario{}

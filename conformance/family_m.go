@@ -1,0 +1,4 @@
+package conformance
+
+// Family M: markers.
+var familyM = []*Scenario{}

@@ -1,0 +1,4 @@
+package conformance
+
+// Family P: the shape of the protocol.
+var familyP = []*Scenario{}
