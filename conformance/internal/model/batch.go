@@ -53,6 +53,7 @@ type Marker struct {
 // Bits of a batch's attributes (KIP-98).
 const (
 	codecBits        = 0x07
+	appendTimeBit    = 1 << 3 // the batch has the broker's time, for all records
 	transactionalBit = 1 << 4
 	controlBit       = 1 << 5
 )

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -22,7 +23,7 @@ type Record struct {
 // checker writes is far below.
 const maxDecompressed = 64 << 20
 
-// Records decodes the records. Keys and values alias the batch's bytes, or
+// Records decodes the records, whose offsets ascend within the batch's. Keys and values alias the batch's bytes, or
 // what these decompressed to.
 func (b *Batch) Records() ([]Record, error) {
 	raw := b.Raw[headerBytes:]
@@ -34,14 +35,24 @@ func (b *Batch) Records() ([]Record, error) {
 		raw = plain
 	}
 	records := make([]Record, 0, min(int(b.Count), len(raw)/7)) // no record is smaller
+	least := b.Base
 	for i := range b.Count {
 		record, rest, err := nextRecord(raw)
 		if err != nil {
 			return records, fmt.Errorf("record %d: %w", i, err)
 		}
+		offset := b.Base + int64(record.OffsetDelta)
+		if offset < least || offset > b.Last {
+			return records, fmt.Errorf("record %d: offset %d, want one in %d..%d", i, offset, least, b.Last)
+		}
+		least = offset + 1
+		timestamp := b.BaseTimestamp + record.TimestampDelta64
+		if b.Attributes&appendTimeBit != 0 {
+			timestamp = b.MaxTimestamp
+		}
 		records = append(records, Record{
-			Offset:    b.Base + int64(record.OffsetDelta),
-			Timestamp: b.BaseTimestamp + record.TimestampDelta64,
+			Offset:    offset,
+			Timestamp: timestamp,
 			Key:       record.Key, Value: record.Value, Headers: record.Headers,
 		})
 		raw = rest
@@ -53,7 +64,7 @@ func (b *Batch) Records() ([]Record, error) {
 }
 
 // Offsets are the offsets of the records, ascending. A batch that compaction
-// did not touch has one for each.
+// did not touch has a record for each of its offsets, and is not decoded.
 func (b *Batch) Offsets() ([]int64, error) {
 	offsets := make([]int64, 0, min(int(b.Count), len(b.Raw)))
 	if int64(b.Count) == b.Last-b.Base+1 {
@@ -81,15 +92,21 @@ func nextRecord(raw []byte) (record kmsg.Record, rest []byte, err error) {
 	return record, raw[end:], nil
 }
 
-var decompressor = kgo.DefaultDecompressor()
+// decompressor is a kgo client's own, since only a client's is bounded. The
+// client has dialed nothing.
+var decompressor = sync.OnceValue(func() kgo.Decompressor {
+	client, err := kgo.NewClient(kgo.MaxDecompressBatchBytes(maxDecompressed))
+	if err != nil {
+		panic(err) // the one option is a constant
+	}
+	defer client.Close()
+	return client.OptValue(kgo.WithDecompressor).(kgo.Decompressor)
+})
 
 func decompress(raw []byte, codec int8) ([]byte, error) {
-	plain, err := decompressor.Decompress(raw, kgo.CompressionCodecType(codec))
+	plain, err := decompressor().Decompress(raw, kgo.CompressionCodecType(codec))
 	if err != nil {
 		return nil, fmt.Errorf("codec %d: %w", codec, err)
-	}
-	if len(plain) > maxDecompressed {
-		return nil, fmt.Errorf("codec %d: more than %d bytes", codec, maxDecompressed)
 	}
 	return plain, nil
 }
