@@ -9,12 +9,13 @@ type History struct {
 	last map[line]*View
 }
 
-// line is what bounds may not go back along. A change of leader brings another
-// connection with it.
+// line is what bounds may not go back along: answers of one leader on one
+// connection. When leadership moves they may go back, also when it returns.
 type line struct {
-	conn      uint64
-	partition Partition
-	isolation int8
+	conn        uint64
+	partition   Partition
+	isolation   int8
+	leaderEpoch int32
 }
 
 // Next judges one answer by those before it, and reports whether there was one
@@ -23,7 +24,8 @@ func (h *History) Next(v *View) (out []Breach, compared bool) {
 	if h.last == nil {
 		h.last = map[line]*View{}
 	}
-	at := line{v.Conn, v.Partition, v.Isolation}
+	h.leave(v)
+	at := line{v.Conn, v.Partition, v.Isolation, v.LeaderEpoch}
 	before := h.last[at]
 	if v.ErrorCode != 0 || v.HighW < 0 {
 		delete(h.last, at) // the broker may not lead any more
@@ -46,6 +48,16 @@ func (h *History) Next(v *View) (out []Breach, compared bool) {
 		})
 	}
 	return out, true
+}
+
+// leave forgets what other brokers said of the partition: the leader may be
+// another one by the time that they are asked again.
+func (h *History) leave(v *View) {
+	for at, other := range h.last {
+		if at.partition == v.Partition && other.Broker != v.Broker {
+			delete(h.last, at)
+		}
+	}
 }
 
 func wentBack(before, v *View) []Breach {

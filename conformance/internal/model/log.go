@@ -131,6 +131,22 @@ func (l *Log) Find(base int64) (int, bool) {
 	return i, i < len(l.Batches) && l.Batches[i].Base == base
 }
 
+// holding is the index of the batch that holds an offset.
+func (l *Log) holding(offset int64) (int, bool) {
+	i := l.At(offset)
+	return i, i < len(l.Batches) && l.Batches[i].Base <= offset
+}
+
+// openRun is the run of a producer that no marker has ended, nil for none.
+func (l *Log) openRun(producerID int64) *Run {
+	for i := range l.Runs {
+		if r := &l.Runs[i]; r.ProducerID == producerID && r.Fate == Open {
+			return r
+		}
+	}
+	return nil
+}
+
 // LSO is where the last stable offset must be once every marker is replicated:
 // at the oldest open transaction, or at the end.
 func (l *Log) LSO() int64 {
@@ -201,8 +217,8 @@ func (l *Log) nextMarker(producerID, offset int64) (index int, ok bool) {
 // Over lays an older reading of the same log below this one: batches that have
 // gone since are there again, so that answers given before can be judged.
 func (l *Log) Over(older *Log) *Log {
-	if older == nil || older.Start >= l.Start {
-		return l
+	if older == nil || older.Start >= l.Start || older.End < l.Start {
+		return l // nothing below, or something between that neither has
 	}
 	var below []Batch
 	for _, b := range older.Batches {

@@ -32,6 +32,9 @@ func U7(v *View) []Breach {
 		case i > 0 && b.Base < next:
 			return breach(b.Base, fmt.Sprintf("a batch that begins at or after %d", next), fmt.Sprintf("a batch %d..%d", b.Base, b.Last))
 		}
+		if _, err := b.Records(); err != nil {
+			return breach(b.Base, "records that decode", fmt.Sprintf("in batch %d..%d: %v", b.Base, b.Last, err))
+		}
 		next = b.Last + 1
 	}
 	return nil
@@ -102,33 +105,46 @@ func U11(v *View, l *Log) []Breach {
 	return nil
 }
 
-// differs compares a batch with the log's. Only bytes that clients see count
-// as a failure: a broker may pack the same records anew.
+// differs compares a batch with the log's. Only what clients see counts as a
+// failure: a broker may pack the same records anew.
 func differs(b *Batch, l *Log) (Severity, string) {
-	at, ok := l.Find(b.Base)
+	first, ok := l.holding(b.Base)
 	if !ok {
 		return Failure, fmt.Sprintf("batch %d..%d, which the log does not have", b.Base, b.Last)
 	}
-	other := &l.Batches[at]
-	if bytes.Equal(b.Raw, other.Raw) {
+	if bytes.Equal(b.Raw, l.Batches[first].Raw) {
 		return Fact, ""
 	}
-	if b.Last != other.Last || b.ProducerID != other.ProducerID || b.Epoch != other.Epoch ||
-		b.Transactional() != other.Transactional() || b.Kind != other.Kind {
-		return Failure, fmt.Sprintf("batch %d..%d %s pid %d/%d, and %d..%d %s pid %d/%d in the log", b.Base, b.Last, b.Kind,
-			b.ProducerID, b.Epoch, other.Base, other.Last, other.Kind, other.ProducerID, other.Epoch)
-	}
 	mine, err := b.Records()
-	theirs, otherErr := other.Records()
-	if err != nil || otherErr != nil || !slices.EqualFunc(mine, theirs, sameRecord) {
+	if err != nil {
+		return Failure, fmt.Sprintf("batch %d..%d: %v", b.Base, b.Last, err)
+	}
+	var theirs []Record
+	for i := first; i < len(l.Batches) && l.Batches[i].Base <= b.Last; i++ {
+		other := &l.Batches[i]
+		if b.ProducerID != other.ProducerID || b.Epoch != other.Epoch || b.Transactional() != other.Transactional() || b.Kind != other.Kind {
+			return Failure, fmt.Sprintf("batch %d..%d %s pid %d/%d, and %d..%d %s pid %d/%d in the log", b.Base, b.Last, b.Kind,
+				b.ProducerID, b.Epoch, other.Base, other.Last, other.Kind, other.ProducerID, other.Epoch)
+		}
+		within, err := other.Records()
+		if err != nil {
+			return Failure, fmt.Sprintf("batch %d..%d of the log: %v", other.Base, other.Last, err)
+		}
+		theirs = append(theirs, within...)
+	}
+	outside := func(r Record) bool { return r.Offset < b.Base || r.Offset > b.Last }
+	if !slices.EqualFunc(mine, slices.DeleteFunc(theirs, outside), sameRecord) {
 		return Failure, fmt.Sprintf("other records in batch %d..%d", b.Base, b.Last)
 	}
 	return Warning, fmt.Sprintf("the same records in other bytes in batch %d..%d", b.Base, b.Last)
 }
 
 func sameRecord(a, b Record) bool {
-	return a.Offset == b.Offset && a.Timestamp == b.Timestamp && bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Value, b.Value) &&
+	return a.Offset == b.Offset && a.Timestamp == b.Timestamp && sameBytes(a.Key, b.Key) && sameBytes(a.Value, b.Value) &&
 		slices.EqualFunc(a.Headers, b.Headers, func(x, y kmsg.Header) bool {
-			return x.Key == y.Key && bytes.Equal(x.Value, y.Value)
+			return x.Key == y.Key && sameBytes(x.Value, y.Value)
 		})
 }
+
+// sameBytes tells null from empty: a null value is a tombstone.
+func sameBytes(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) }

@@ -67,8 +67,8 @@ func U3(v *View, l *Log) []Breach {
 	var out []Breach
 	for i := range v.Batches {
 		b := &v.Batches[i]
-		at, ok := l.Find(b.Base)
-		if !ok || l.Fate(at) != Aborted || b.Last < v.FetchOffset || covered(firsts[b.ProducerID], l, at) {
+		at, ok := l.holding(b.Base)
+		if !ok || l.Fate(at) != Aborted || b.Last < v.FetchOffset || covered(firsts[b.ProducerID], b, l) {
 			continue
 		}
 		run := l.Run(at)
@@ -83,10 +83,9 @@ func U3(v *View, l *Log) []Breach {
 	return out
 }
 
-// covered reports whether an entry is in force at batch i of the log: it begins
-// at or before the batch's last offset, and after the producer's marker before.
-func covered(firsts []int64, l *Log, i int) bool {
-	b := &l.Batches[i]
+// covered reports whether an entry is in force at a batch: it begins at or
+// before the batch's last offset, and after the producer's abort marker before.
+func covered(firsts []int64, b *Batch, l *Log) bool {
 	before := int64(-1)
 	for _, m := range l.Markers(b.ProducerID) {
 		if l.Batches[m].Base > b.Base {
@@ -107,8 +106,8 @@ func U4(v *View, l *Log) []Breach {
 	}
 	var out []Breach
 	for _, e := range v.List {
-		if e.FirstOffset < l.Start || e.FirstOffset >= l.End {
-			continue // outside what was read: nothing to hold it against
+		if e.FirstOffset >= l.End {
+			continue // beyond what was read: nothing to hold it against
 		}
 		want, ok := rightEntry(v, l, e)
 		if ok {
@@ -129,16 +128,23 @@ func U4(v *View, l *Log) []Breach {
 // one that the producer's next marker ended.
 func rightEntry(v *View, l *Log, e Entry) (want string, ok bool) {
 	none := fmt.Sprintf("no entry of pid %d", e.ProducerID)
-	if at, isBatch := l.Find(e.FirstOffset); isBatch && l.Batches[at].Control() {
+	below := e.FirstOffset < l.Start // where it began has been deleted
+	if at, isBatch := l.Find(e.FirstOffset); below && l.Whole || isBatch && l.Batches[at].Control() {
 		return none, false
 	}
-	m, ok := l.nextMarker(e.ProducerID, e.FirstOffset)
-	if !ok || l.Batches[m].Kind != AbortMarker || l.Batches[m].Base < v.FetchOffset {
+	m, ok := l.nextMarker(e.ProducerID, max(e.FirstOffset, l.Start-1))
+	if !ok {
+		// The marker may have been in the broker's log, and not yet below the
+		// high watermark up to which this log was read.
+		run := l.openRun(e.ProducerID)
+		return none, !v.Quiet && run != nil && (below || run.First == e.FirstOffset)
+	}
+	if l.Batches[m].Kind != AbortMarker || l.Batches[m].Base < v.FetchOffset {
 		return none, false
 	}
 	run := l.Run(m)
 	switch {
-	case !l.Whole, run != nil && run.First == e.FirstOffset:
+	case below, run != nil && run.First == e.FirstOffset:
 		return "", true
 	case run == nil:
 		return none, false // a marker of a transaction without data here

@@ -16,6 +16,8 @@ type View struct {
 	Version     int16
 	FetchOffset int64
 	Conn        uint64
+	Broker      int32 // who answered
+	LeaderEpoch int32 // of the partition, as far as the asker knew; -1: not known
 	Sent        time.Time
 	Received    time.Time
 	Throttled   bool
