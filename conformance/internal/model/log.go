@@ -192,8 +192,10 @@ func (l *Log) collect(from, to int64, want func(Fate) bool) ([]int64, error) {
 // does not lie below from.
 func (l *Log) Needed(from, to int64) []Entry {
 	var out []Entry
-	for _, r := range l.Runs {
-		if r.Fate == Aborted && r.Marker >= from && r.First < to && r.Last >= from {
+	for i := range l.Runs {
+		r := &l.Runs[i]
+		within := func(k int) bool { return l.Batches[k].Last >= from && l.Batches[k].Base < to }
+		if r.Fate == Aborted && r.Marker >= from && slices.ContainsFunc(r.Batches, within) {
 			out = append(out, Entry{r.ProducerID, r.First})
 		}
 	}
