@@ -18,6 +18,8 @@ type Client struct {
 	config Config
 	nextID atomic.Uint64
 	watch  func(*Exchange)
+	life   context.Context //nolint:containedctx // ends with Close, and every dialing with it
+	end    context.CancelFunc
 
 	mu      sync.Mutex
 	conns   map[lane]*slot
@@ -46,14 +48,16 @@ func New(config Config, watch func(*Exchange)) *Client {
 	if watch == nil {
 		watch = func(*Exchange) {}
 	}
+	life, end := context.WithCancel(context.Background())
 	return &Client{
-		config: config.withDefaults(), watch: watch,
+		config: config.withDefaults(), watch: watch, life: life, end: end,
 		conns: map[lane]*slot{}, brokers: map[int32]string{}, asked: -1,
 	}
 }
 
-// Close ends all connections.
+// Close ends all connections of lanes, and what is being dialed.
 func (c *Client) Close() {
+	c.end()
 	c.mu.Lock()
 	c.closed = true
 	slots := c.conns
@@ -93,6 +97,9 @@ func (c *Client) Conn(ctx context.Context, broker int32, name string) (*Conn, er
 	if err != nil {
 		return nil, err
 	}
+	if s.conn != nil {
+		s.conn.Close()
+	}
 	s.conn = conn
 	return conn, nil
 }
@@ -103,6 +110,9 @@ func (c *Client) Fresh(ctx context.Context, broker int32) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.life, cancel)()
 	var last error
 	for _, address := range addresses {
 		conn, err := connect(ctx, &c.config, broker, address, c.nextID.Add(1), c.known())
@@ -111,6 +121,9 @@ func (c *Client) Fresh(ctx context.Context, broker int32) (*Conn, error) {
 			return conn, nil
 		}
 		last = err
+		if c.life.Err() != nil {
+			return nil, fmt.Errorf("%w: the client is closed", ErrUnreachable)
+		}
 		if ctx.Err() != nil {
 			break
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -21,6 +22,7 @@ type Conn struct {
 	config  *Config
 	format  *kmsg.RequestFormatter
 	ranges  Versions
+	closed  atomic.Bool // by Close
 
 	mu          sync.Mutex // held for a whole exchange
 	socket      net.Conn
@@ -38,11 +40,14 @@ func (c *Conn) Versions() Versions { return c.ranges }
 func (c *Conn) usable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.dead == nil && (c.expires.IsZero() || time.Now().Before(c.expires))
+	return c.dead == nil && !c.closed.Load() && (c.expires.IsZero() || time.Now().Before(c.expires))
 }
 
 // Close ends the connection. An exchange under way ends with ErrCut.
-func (c *Conn) Close() { _ = c.socket.Close() }
+func (c *Conn) Close() {
+	c.closed.Store(true)
+	_ = c.socket.Close()
+}
 
 // Do sends a request in the version it carries and waits for the answer.
 func (c *Conn) Do(ctx context.Context, req kmsg.Request) *Exchange {
@@ -82,8 +87,13 @@ func (c *Conn) end(err error) {
 }
 
 func (c *Conn) send(ctx context.Context, e *Exchange) error {
-	if c.dead != nil {
+	switch {
+	case c.closed.Load():
+		return fmt.Errorf("%w: the connection is closed", ErrUnreachable)
+	case c.dead != nil:
 		return fmt.Errorf("%w: the connection is gone: %w", ErrUnreachable, c.dead)
+	case ctx.Err() != nil:
+		return failed(ctx, ErrUnreachable, ctx.Err())
 	}
 	if !c.ranges.Allow(e.Request.Key(), e.Request.GetVersion()) {
 		return fmt.Errorf("%w: %s v%d; the broker has %s", ErrUnsupported,
@@ -106,10 +116,11 @@ func (c *Conn) send(ctx context.Context, e *Exchange) error {
 func (c *Conn) receive(ctx context.Context, e *Exchange) {
 	stop := c.bound(ctx, c.config.Timeout+allowedWait(e.Request))
 	defer stop()
-	body, err := c.readFrame(ctx)
+	var err error
+	e.Bytes, err = c.readFrame(ctx)
 	e.Received = time.Now()
 	if err == nil {
-		e.Bytes, err = c.unwrap(body, e.Request)
+		e.Bytes, err = c.unwrap(e.Bytes, e.Request)
 	}
 	if err == nil {
 		e.Response, err = decode(e.Request, e.Bytes)
@@ -120,23 +131,30 @@ func (c *Conn) receive(ctx context.Context, e *Exchange) {
 	}
 }
 
-// bound makes reads and writes end with the context or after limit.
+// bound makes reads and writes end with the context or after limit. After stop
+// nothing of it is left, so that the next exchange has only a bound of its own.
 func (c *Conn) bound(ctx context.Context, limit time.Duration) (stop func()) {
 	deadline := time.Now().Add(limit)
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d
 	}
 	_ = c.socket.SetDeadline(deadline)
-	unhook := context.AfterFunc(ctx, func() { _ = c.socket.SetDeadline(time.Unix(1, 0)) })
+	over := make(chan struct{})
+	unhook := context.AfterFunc(ctx, func() {
+		defer close(over)
+		_ = c.socket.SetDeadline(time.Unix(1, 0))
+	})
 	return func() {
-		if unhook() {
-			_ = c.socket.SetDeadline(time.Time{})
+		if !unhook() {
+			<-over
 		}
+		_ = c.socket.SetDeadline(time.Time{})
 	}
 }
 
-// readFrame reads one answer with its header. Memory grows with the bytes that
-// arrive, not with what the size claims.
+// readFrame reads one answer with its header, or what there is of it: of a size
+// that makes no sense, the size. Memory grows with the bytes that arrive, not
+// with what the size claims.
 func (c *Conn) readFrame(ctx context.Context) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(c.reader, head[:]); err != nil {
@@ -144,7 +162,7 @@ func (c *Conn) readFrame(ctx context.Context) ([]byte, error) {
 	}
 	size := int32(binary.BigEndian.Uint32(head[:]))
 	if size < 4 || size > c.config.MaxAnswer {
-		return nil, fmt.Errorf("%w: a size of %d bytes", ErrGarbage, size)
+		return head[:], fmt.Errorf("%w: a size of %d bytes (%q)", ErrGarbage, size, head[:])
 	}
 	body, err := io.ReadAll(io.LimitReader(c.reader, int64(size)))
 	if err != nil {

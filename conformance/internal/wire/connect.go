@@ -20,23 +20,52 @@ import (
 var fallbacks = []int16{4, 2, 0}
 
 // connect makes a connection that is ready for requests. first is the version
-// of ApiVersions that worked before, -1 if none is known.
+// of ApiVersions that worked before, -1 if none is known. Brokers end the
+// connection after they refused a mechanism, so that each has one of its own.
 func connect(ctx context.Context, config *Config, broker int32, address string, id uint64, first int16) (*Conn, error) {
+	c, err := greet(ctx, config, broker, address, id, first)
+	if err != nil || len(config.Mechanisms) == 0 {
+		return c, err
+	}
+	for i, mechanism := range config.Mechanisms {
+		if i > 0 {
+			if c, err = greet(ctx, config, broker, address, id, c.ranges.Asked); err != nil {
+				return nil, err
+			}
+		}
+		if err = c.login(ctx, mechanism); err == nil {
+			return c, nil
+		}
+		c.Close()
+		if !errors.Is(err, kerr.UnsupportedSaslMechanism) {
+			break
+		}
+	}
+	return nil, err
+}
+
+// greet makes a connection and asks for the versions. A connection that was cut
+// is made once more before it counts: any broker may be restarting.
+func greet(ctx context.Context, config *Config, broker int32, address string, id uint64, first int16) (*Conn, error) {
 	var last error
 	for _, version := range fallbacks {
 		if first >= 0 && version > first {
 			continue
 		}
-		c, err := dial(ctx, config, broker, address, id)
-		if err != nil {
-			return nil, err
+		for range 2 {
+			c, err := dial(ctx, config, broker, address, id)
+			if err != nil {
+				return nil, err
+			}
+			if c.ranges, last = c.askVersions(ctx, version); last == nil {
+				return c, nil
+			}
+			c.Close()
+			if !errors.Is(last, ErrCut) || ctx.Err() != nil {
+				break
+			}
 		}
-		last = c.begin(ctx, version)
-		if last == nil {
-			return c, nil
-		}
-		c.Close()
-		if !errors.Is(last, ErrCut) && !errors.Is(last, ErrGarbage) {
+		if !errors.Is(last, ErrCut) && !errors.Is(last, ErrGarbage) || ctx.Err() != nil {
 			return nil, last
 		}
 	}
@@ -55,19 +84,6 @@ func dial(ctx context.Context, config *Config, broker int32, address string, id 
 		format: kmsg.NewRequestFormatter(kmsg.FormatterClientID(config.ClientID)),
 		socket: socket, reader: bufio.NewReader(socket),
 	}, nil
-}
-
-// begin asks for the versions, and logs in where that is asked for.
-func (c *Conn) begin(ctx context.Context, version int16) error {
-	ranges, err := c.askVersions(ctx, version)
-	if err != nil {
-		return err
-	}
-	c.ranges = ranges
-	if len(c.config.Mechanisms) == 0 {
-		return nil
-	}
-	return c.login(ctx)
 }
 
 func (c *Conn) askVersions(ctx context.Context, version int16) (Versions, error) {
@@ -92,9 +108,8 @@ func (c *Conn) askVersions(ctx context.Context, version int16) (Versions, error)
 }
 
 // login authenticates by KIP-43 and KIP-152.
-func (c *Conn) login(ctx context.Context) error {
-	mechanism, err := c.handshake(ctx)
-	if err != nil {
+func (c *Conn) login(ctx context.Context, mechanism sasl.Mechanism) error {
+	if err := c.handshake(ctx, mechanism); err != nil {
 		return err
 	}
 	host, _, err := net.SplitHostPort(c.address)
@@ -128,20 +143,17 @@ func (c *Conn) login(ctx context.Context) error {
 	return nil
 }
 
-// handshake finds the first of our mechanisms that the broker has.
-func (c *Conn) handshake(ctx context.Context) (sasl.Mechanism, error) {
-	var last error
-	for _, m := range c.config.Mechanisms {
-		req := kmsg.NewPtrSASLHandshakeRequest()
-		req.SetVersion(1)
-		req.Mechanism = m.Name()
-		e := c.Do(ctx, req)
-		if e.Err != nil {
-			return nil, e.Err
-		}
-		if last = kerr.ErrorForCode(e.Response.(*kmsg.SASLHandshakeResponse).ErrorCode); last == nil {
-			return m, nil
-		}
+// handshake asks for a mechanism.
+func (c *Conn) handshake(ctx context.Context, mechanism sasl.Mechanism) error {
+	req := kmsg.NewPtrSASLHandshakeRequest()
+	req.SetVersion(1)
+	req.Mechanism = mechanism.Name()
+	e := c.Do(ctx, req)
+	if e.Err != nil {
+		return e.Err
 	}
-	return nil, fmt.Errorf("%w: %w", ErrRefused, last)
+	if code := kerr.ErrorForCode(e.Response.(*kmsg.SASLHandshakeResponse).ErrorCode); code != nil {
+		return fmt.Errorf("%w: %s: %w", ErrRefused, mechanism.Name(), code)
+	}
+	return nil
 }

@@ -106,7 +106,10 @@ func failed(ctx context.Context, class, err error) error {
 	var timeout net.Error
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
-		return context.Canceled
+		err = context.Canceled
+		if errors.Is(class, ErrUnreachable) {
+			return err // nothing was sent
+		}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		class = ErrTimeout
 	}
