@@ -26,7 +26,7 @@ func (t *trial) reportAs(class Class, p model.Partition, offset int64, expected,
 	f := Finding{
 		Requirement: t.scenario.Requirement, Consequence: t.scenario.Consequence,
 		Topic: p.Topic, Partition: p.Index, Offset: offset,
-		Expected: expected, Observed: observed,
+		Expected: expected, Observed: observed, own: true, late: class == Live || t.isLate(),
 	}
 	switch class {
 	case Must, Live:

@@ -8,7 +8,7 @@ import (
 // Finding is one thing that is not as required, with the evidence for it.
 type Finding struct {
 	Subject     Subject  `json:"subject"`
-	Outcome     Outcome  `json:"outcome"`             // FAIL or WARN
+	Outcome     Outcome  `json:"outcome"`             // FAIL or WARN; INCONCLUSIVE if its situation was not seen
 	Invariant   string   `json:"invariant,omitempty"` // U1 to U13, "" for the scenario's own assertion
 	Level       string   `json:"level,omitempty"`     // TV1 or TV2
 	Requirement string   `json:"requirement"`         // one sentence
@@ -22,6 +22,9 @@ type Finding struct {
 	Exchanges   []string `json:"exchanges,omitempty"` // the answers before it, decoded, the newest last
 	Bytes       []byte   `json:"bytes,omitempty"`     // of an answer that nobody can read
 	Repeated    int      `json:"repeated,omitempty"`  // how many more like it there were
+
+	own  bool // an assertion of the scenario
+	late bool // it may be for a bound on time alone
 }
 
 // Result is what became of one scenario.
@@ -59,6 +62,30 @@ func (r *Result) add(f Finding) {
 		}
 	}
 	r.Findings = append(r.Findings, f)
+}
+
+// missedInTime is what was observed if the result is a failure for bounds on
+// time alone, and "" otherwise.
+func (r *Result) missedInTime() (observed string) {
+	for i := range r.Findings {
+		switch f := &r.Findings[i]; {
+		case f.Outcome == Fail && !f.late:
+			return ""
+		case f.Outcome == Fail && observed == "":
+			observed = f.Observed
+		}
+	}
+	return observed
+}
+
+// unwitnessed lowers what the scenario's own assertions missed: in a situation
+// that did not exist they say nothing. Invariants hold in every situation.
+func (r *Result) unwitnessed() {
+	for i := range r.Findings {
+		if f := &r.Findings[i]; f.own {
+			f.Outcome = Inconclusive
+		}
+	}
 }
 
 // settle works out the outcome from what was found.

@@ -167,7 +167,7 @@ func (t *trial) passed(p model.Partition, producerID int64) {
 const follow = 2 * time.Second
 
 func (t *trial) follows(p model.Partition) bool {
-	return t.until(t.bound(follow), "the last stable offset of "+p.String(), func() bool {
+	return t.inTime(follow, p, func() bool {
 		lso, want := t.lso(p), t.stable(p)
 		return want < 0 && lso >= t.highWatermark(p) || want >= 0 && lso >= want
 	})

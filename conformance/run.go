@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,13 +34,18 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 		return nil, err
 	}
 	defer r.client.Close()
+	return r.judge(ctx, r.selected()), nil
+}
+
+// judge runs scenarios and removes what they made.
+func (r *run) judge(ctx context.Context, scenarios []*Scenario) *Report {
 	report := r.newReport()
-	report.Results = r.all(ctx, r.selected())
+	report.Results = r.all(ctx, scenarios)
 	if !r.config.Keep {
 		report.Left = r.cleanUp()
 	}
 	report.finish()
-	return report, nil
+	return report
 }
 
 func newRun(ctx context.Context, config Config) (*run, error) {
@@ -130,20 +136,20 @@ func (r *run) one(ctx context.Context, s *Scenario, begin time.Time) Result {
 	return result
 }
 
-// retried gives a scenario about time a second chance: a busy machine misses
-// bounds too.
+// retried gives a scenario that failed for its bounds on time alone a second
+// chance, with the bounds doubled: a busy machine misses bounds too.
 func (r *run) retried(ctx context.Context, s *Scenario, level Level) Result {
 	first := r.trial(ctx, s, level, 1)
-	if s.Class != Live || first.Outcome != Fail || ctx.Err() != nil {
+	missed := first.missedInTime()
+	if missed == "" || ctx.Err() != nil {
 		return first
 	}
 	second := r.trial(ctx, s, level, 2)
 	second.Duration += first.Duration
-	if second.Outcome != Pass {
-		return second
+	second.Facts = append(second.Facts, "at first: "+missed)
+	if second.Outcome == Pass || second.Outcome == Warn || second.Outcome == Skip {
+		second.Outcome, second.Reason = Warn, "flaky: passed with its bounds doubled"
 	}
-	second.Outcome, second.Reason = Warn, "flaky: passed with its bounds doubled"
-	second.Facts = append(second.Facts, "at first: "+first.Findings[0].Observed)
 	return second
 }
 
@@ -189,14 +195,16 @@ func seedOf(id string, level Level) uint64 {
 
 // merge adds what became of one level.
 func (r *Result) merge(level Level, of Result) {
-	if len(r.Levels) == 0 {
-		r.Outcome = of.Outcome
+	switch {
+	case len(r.Levels) == 0, r.Outcome != of.Outcome && worse(r.Outcome, of.Outcome) == of.Outcome:
+		r.skippedAt(r.Levels)
+		r.Outcome, r.Reason = of.Outcome, of.Reason
+	case r.Reason == "" && of.Outcome == r.Outcome:
+		r.Reason = of.Reason
+	case of.Outcome != r.Outcome:
+		of.skippedAt([]string{level.String()})
 	}
 	r.Levels = append(r.Levels, level.String())
-	if worse(r.Outcome, of.Outcome) == of.Outcome && of.Reason != "" {
-		r.Reason = of.Reason
-	}
-	r.Outcome = worse(r.Outcome, of.Outcome)
 	r.Duration += of.Duration
 	r.Throttled += of.Throttled
 	for _, f := range of.Facts {
@@ -210,6 +218,13 @@ func (r *Result) merge(level Level, of Result) {
 	}
 	for k, n := range of.Judged {
 		r.Judged[k] += n
+	}
+}
+
+// skippedAt keeps, as a fact, why levels were skipped where another one was not.
+func (r *Result) skippedAt(levels []string) {
+	if r.Outcome == Skip && len(levels) > 0 {
+		r.Facts = append(r.Facts, fmt.Sprintf("skipped at %s: %s", strings.Join(levels, " and "), r.Reason))
 	}
 }
 

@@ -40,6 +40,7 @@ type trial struct {
 	views     []*model.View
 	trace     trace
 	cleaned   bool // the log is compacted: answers are not held against it
+	late      bool // see beLate
 }
 
 // stopped ends a script from within. It never leaves the package.
@@ -111,22 +112,63 @@ func (t *trial) bound(d time.Duration) time.Duration {
 }
 
 // together runs functions side by side and returns when all have ended. If one
-// stops the script, the others' context ends... they see it as a failed step.
+// stops the script, the others' context ends, so that their next step stops them
+// too; the first cause counts. It must not be called within itself.
 func (t *trial) together(functions ...func()) {
+	whole := t.ctx
+	ctx, cancel := context.WithCancel(whole)
+	defer cancel()
+	t.ctx = ctx
 	var wg sync.WaitGroup
-	ends := make([]any, len(functions))
-	for i, f := range functions {
+	var mu sync.Mutex
+	var cause any
+	for _, f := range functions {
 		wg.Go(func() {
-			defer func() { ends[i] = recover() }()
+			defer func() {
+				end := recover()
+				if end == nil {
+					return
+				}
+				if _, ok := end.(stopped); !ok {
+					end = crash{end, debug.Stack()}
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if cause == nil {
+					cause = end
+				}
+				cancel()
+			}()
 			f()
 		})
 	}
 	wg.Wait()
-	for _, end := range ends {
-		if end != nil {
-			panic(end)
-		}
+	t.ctx = whole
+	if cause != nil {
+		panic(cause)
 	}
+}
+
+// crash is a panic of another goroutine, with where it happened.
+type crash struct {
+	cause any
+	stack []byte
+}
+
+func (c crash) String() string { return fmt.Sprintf("%v\n%s", c.cause, c.stack) }
+
+// beLate notes that a bound on time was over: what the script misses from here
+// on may be for that alone.
+func (t *trial) beLate() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.late = true
+}
+
+func (t *trial) isLate() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.late
 }
 
 // play runs the script and everything that is judged after it.
@@ -174,6 +216,9 @@ func (t *trial) conclude(end *stopped) {
 		r.Outcome, r.Reason = Inconclusive, "no witness: "+t.missing
 	case !t.witnessed:
 		r.Outcome, r.Reason = Inconclusive, "no witness"
+	}
+	if t.missing != "" {
+		r.unwitnessed()
 	}
 	if r.Outcome == Inconclusive && errors.Is(t.ctx.Err(), context.DeadlineExceeded) {
 		r.Reason = "out of time: " + r.Reason

@@ -159,14 +159,21 @@ func (t *trial) markers(p model.Partition, producerID int64) int {
 // settle waits until nothing of a partition is held back, and reports whether
 // that came. Only where nothing is open.
 func (t *trial) settle(p model.Partition) bool {
-	return t.until(t.bound(settled), "the last stable offset of "+p.String(), func() bool {
-		return t.lso(p) == t.highWatermark(p)
-	})
+	return t.inTime(settled, p, func() bool { return t.lso(p) == t.highWatermark(p) })
+}
+
+// inTime waits for something about the last stable offset.
+func (t *trial) inTime(limit time.Duration, p model.Partition, condition func() bool) bool {
+	ok := t.until(t.bound(limit), "the last stable offset of "+p.String(), condition)
+	if !ok {
+		t.beLate()
+	}
+	return ok
 }
 
 // settleTo waits until the last stable offset is where it has to be.
 func (t *trial) settleTo(p model.Partition, lso int64) bool {
-	return t.until(t.bound(settled), "the last stable offset of "+p.String(), func() bool { return t.lso(p) == lso })
+	return t.inTime(settled, p, func() bool { return t.lso(p) == lso })
 }
 
 // delivered is what a client that follows the lists gets at read_committed,
