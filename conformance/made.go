@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -153,7 +154,7 @@ func (r *run) deleteGroup(ctx context.Context, group string) error {
 }
 
 // untilTaken does something again while the error passes with time; broken
-// connections do too.
+// connections do too. What a cluster does not have, it will not have later.
 func (r *run) untilTaken(ctx context.Context, attempt func() (int16, error)) error {
 	deadline := time.Now().Add(time.Duration(float64(settled) * r.config.Slow))
 	for {
@@ -163,6 +164,8 @@ func (r *run) untilTaken(ctx context.Context, attempt func() (int16, error)) err
 			return nil
 		case err == nil && !passes(code):
 			return kerr.ErrorForCode(code)
+		case errors.Is(err, wire.ErrUnsupported), errors.Is(err, wire.ErrRefused):
+			return err
 		case time.Now().After(deadline) || ctx.Err() != nil:
 			if err == nil {
 				err = kerr.ErrorForCode(code)
