@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -17,15 +18,22 @@ const drawnAround = 12
 // evidence to what was found.
 func (t *trial) judge() {
 	logs := map[model.Partition]*model.Log{}
+	unread := ""
 	for _, p := range t.judgeable() {
-		if l := t.finalLog(p); l != nil {
+		l, end := t.finalLog(p)
+		if end == nil {
 			logs[p] = l
+		} else if unread == "" {
+			unread = end.reason
 		}
 	}
 	if !t.run.config.assertionsOnly {
 		t.judgeViews(logs)
 	}
 	t.illustrate(logs)
+	if unread != "" && !t.run.config.assertionsOnly {
+		t.undecided("its answers could not be judged: %s", unread)
+	}
 }
 
 // judgeable are the partitions that still exist.
@@ -41,17 +49,44 @@ func (t *trial) judgeable() []model.Partition {
 	return out
 }
 
-// finalLog reads a partition as it is at the end of the trial; nil if that does
-// not work, so that only rules that need no log are applied.
-func (t *trial) finalLog(p model.Partition) (l *model.Log) {
-	t.guarded(func() { l = t.oracle(p) })
-	return l
+// finalLog reads a partition as it is at the end of the trial. If that does not
+// work, only rules that need no log are applied.
+func (t *trial) finalLog(p model.Partition) (l *model.Log, end *stopped) {
+	end = t.guarded(func() {
+		told := t.toldEnd(p)
+		t.until(t.bound(follow), "the high watermark of "+p.String(), func() bool { return t.highWatermark(p) >= told })
+		l = t.oracle(p)
+	})
+	return l, end
+}
+
+// toldEnd is the highest end that an answer told of. The high watermark of a
+// new leader may be lower for a moment.
+func (t *trial) toldEnd(p model.Partition) (end int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, v := range t.views {
+		if v.Partition == p && v.ErrorCode == 0 {
+			end = max(end, endTold(v))
+		}
+	}
+	return end
+}
+
+func endTold(v *model.View) int64 {
+	if v.Isolation == model.ReadCommitted {
+		return max(v.End(), v.HighW, v.LastStableOffset)
+	}
+	return max(v.End(), v.HighW)
 }
 
 func (t *trial) judgeViews(logs map[model.Partition]*model.Log) {
 	t.mu.Lock()
-	views := t.views
+	views := slices.Clone(t.views)
 	t.mu.Unlock()
+	// Goroutines that share a connection may have kept theirs in another order
+	// than they came in.
+	slices.SortStableFunc(views, func(a, b *model.View) int { return a.Received.Compare(b.Received) })
 	var history model.History
 	for _, v := range views {
 		if v.Throttled {
@@ -94,12 +129,12 @@ func (t *trial) judgeEnds(p model.Partition) {
 	}
 }
 
-// rules applies the rules over single answers. On a log that was cleaned, only
-// those that need no log: what the log was before is not known.
+// rules applies the rules over single answers; only those that need no log, if
+// the log was cleaned since or does not reach as far as the answer.
 func (t *trial) rules(v *model.View, l *model.Log) []model.Breach {
 	var out []model.Breach
 	for _, rule := range model.Rules {
-		if !rule.Applies(v) || rule.NeedsLog && (l == nil || t.cleaned) {
+		if !rule.Applies(v) || rule.NeedsLog && (l == nil || t.cleaned || endTold(v) > l.End) {
 			continue
 		}
 		out = append(out, rule.Judge(v, l)...)
