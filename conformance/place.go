@@ -9,9 +9,10 @@ import (
 // place is what a trial knows of one partition while it runs. The trial's mutex
 // guards all of it.
 type place struct {
-	leader  int32
-	topicID [16]byte
-	gone    bool // the topic was deleted
+	leader      int32
+	leaderEpoch int32 // -1: not known
+	topicID     [16]byte
+	gone        bool // the topic was deleted
 
 	// changes counts the writes begun, so that two looks can tell whether
 	// anything happened in between.
@@ -20,7 +21,8 @@ type place struct {
 	unended  int  // transactions asked to end whose markers were not seen
 	unknown  bool // a write ended without an answer: nothing is quiet any more
 
-	pins []*pin
+	pins    []*pin
+	written map[int64]int64 // by producer ID, the base offset of its newest batch
 
 	scanned []model.Batch // what was read at read_uncommitted so far, from offset 0 on
 	next    int64         // where that goes on
@@ -28,10 +30,12 @@ type place struct {
 	before *model.Log // read before records were deleted, see [trial.keepLog]
 }
 
-// pin is a transaction that holds the last stable offset of one partition.
+// pin is a transaction that holds the last stable offset of one partition, or
+// may come to hold it.
 type pin struct {
 	producerID int64
 	name       string    // transactional ID
+	empty      bool      // part of the transaction, and nothing is acknowledged yet
 	first      int64     // offset of the first acknowledged batch
 	acked      time.Time // when the acknowledgement came
 	ended      time.Time // when something was first sent that may end it
@@ -42,13 +46,13 @@ type pin struct {
 // openDuring reports whether the transaction was open all the time between two
 // moments: nobody had begun to end it.
 func (p *pin) openDuring(from, to time.Time) bool {
-	return p.acked.Before(from) && (p.ended.IsZero() || p.ended.After(to)) && p.expires.After(to)
+	return !p.empty && p.acked.Before(from) && (p.ended.IsZero() || p.ended.After(to)) && p.expires.After(to)
 }
 
 func (t *trial) placeLocked(p model.Partition) *place {
 	at := t.places[p]
 	if at == nil {
-		at = &place{leader: -1}
+		at = &place{leader: -1, leaderEpoch: -1, written: map[int64]int64{}}
 		t.places[p] = at
 		t.order = append(t.order, p)
 	}
@@ -94,9 +98,27 @@ func (t *trial) stable(p model.Partition) int64 {
 	defer t.mu.Unlock()
 	lowest := int64(-1)
 	for _, pin := range t.placeLocked(p).pins {
-		if !pin.marked && (lowest < 0 || pin.first < lowest) {
+		if !pin.marked && !pin.empty && (lowest < 0 || pin.first < lowest) {
 			lowest = pin.first
 		}
 	}
 	return lowest
+}
+
+// leaderEpoch is the newest that anybody named, -1 for none.
+func (t *trial) leaderEpoch(p model.Partition) int32 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.placeLocked(p).leaderEpoch
+}
+
+// inside is the pin of a producer's transaction as it was at a moment: one that
+// nobody had begun to end by then.
+func (p *place) inside(producerID int64, at time.Time) *pin {
+	for _, pin := range p.pins {
+		if pin.producerID == producerID && !pin.marked && (pin.ended.IsZero() || pin.ended.After(at)) {
+			return pin
+		}
+	}
+	return nil
 }

@@ -29,7 +29,8 @@ type producer struct {
 	part     map[model.Partition]bool  // of the open transaction
 	wrote    map[model.Partition]bool  // in the open transaction
 
-	txn, values int // numbers of the next transaction and value
+	began       time.Time // the open transaction; zero: nothing of it was sent yet
+	txn, values int       // numbers of the next transaction and the last value
 	codec       kgo.CompressionCodec
 	keys        [][]byte  // of the next batch; nil: none
 	padding     int       // bytes added to each value
@@ -49,6 +50,9 @@ func (t *trial) newID() string {
 	defer t.mu.Unlock()
 	t.names++
 	id := fmt.Sprintf("%s%s-%s-x%d", t.run.config.Prefix(), t.scenario.ID, t.level, t.names)
+	if t.attempt > 1 {
+		id += "-again"
+	}
 	t.run.made.transactionalID(id)
 	return id
 }
@@ -125,7 +129,7 @@ func (w *producer) initLimit() int16 { return 5 }
 
 // begin takes over a new epoch, in which sequences begin at 0.
 func (w *producer) begin(id int64, epoch int16) {
-	w.id, w.epoch = id, epoch
+	w.id, w.epoch, w.began = id, epoch, time.Time{}
 	clear(w.sequence)
 	clear(w.part)
 	clear(w.wrote)

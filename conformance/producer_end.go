@@ -25,6 +25,8 @@ func (w *producer) tryAdd(ps ...model.Partition) reply {
 		topic.Topic, topic.Partitions = p.Topic, []int32{p.Index}
 		req.Topics = append(req.Topics, topic)
 	}
+	w.starts()
+	leave := w.joins(ps...)
 	r := w.t.retried("AddPartitionsToTxn", func() reply {
 		e := w.t.do(w.coordinator(), w.lane(), req)
 		if e.Err != nil {
@@ -42,6 +44,9 @@ func (w *producer) tryAdd(ps ...model.Partition) reply {
 	})
 	for _, p := range ps {
 		w.part[p] = w.part[p] || r.ok()
+	}
+	if r.err == nil && !r.ok() {
+		leave()
 	}
 	return r
 }
@@ -105,6 +110,7 @@ func (w *producer) ended(resp *kmsg.EndTxnResponse) {
 		w.begin(resp.ProducerID, resp.ProducerEpoch)
 		return
 	}
+	w.began = time.Time{}
 	clear(w.part)
 	clear(w.wrote)
 }
@@ -117,11 +123,13 @@ func (t *trial) endingAll(name string) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	now := time.Now()
+	t.endings[name] = now
 	for _, p := range t.order {
 		at := t.places[p]
 		for _, pin := range at.pins {
 			if pin.name == name && !pin.marked && pin.ended.IsZero() {
-				pin.ended = time.Now()
+				pin.ended = now
 				at.changes++
 				at.unended++
 			}

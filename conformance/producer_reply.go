@@ -56,12 +56,21 @@ var (
 	unaddedWrite = []*kerr.Error{kerr.InvalidTxnState, kerr.TransactionAbortable, kerr.InvalidProducerEpoch}
 )
 
-// retried sends something again while the cluster says that it will pass.
+// perhapsWritten are the errors of a Produce whose batch may be in the log: a
+// leader that lost its office, or replicas that did not follow in time.
+var perhapsWritten = []*kerr.Error{
+	kerr.NotLeaderForPartition, kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend, kerr.KafkaStorageError,
+}
+
+// retried sends something again while the cluster says that it will pass. That
+// it does not pass in time decides nothing.
 func (t *trial) retried(what string, attempt func() reply) reply {
 	var r reply
-	t.until(t.bound(settled), what, func() bool {
+	if !t.until(t.bound(settled), what, func() bool {
 		r = attempt()
 		return r.err != nil || !passes(r.code)
-	})
+	}) {
+		t.undecided("%s: still %s", what, codeName(r.code))
+	}
 	return r
 }

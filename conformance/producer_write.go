@@ -3,6 +3,7 @@ package conformance
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -45,7 +46,7 @@ func (w *producer) batch(p model.Partition, values [][]byte) model.Write {
 func (w *producer) newValues(n int) [][]byte {
 	out := make([][]byte, n)
 	for i := range out {
-		w.values++
+		w.values = w.t.nextValue()
 		out[i] = fmt.Appendf(nil, "%s/%d/%d/%d", w.name, w.id, w.txn, w.values)
 		out[i] = append(out[i], bytes.Repeat([]byte{'.'}, w.padding)...)
 	}
@@ -58,15 +59,55 @@ func (w *producer) trySend(p model.Partition, b model.Write) reply {
 	if err != nil {
 		w.t.undecided("encoding a batch: %v", err)
 	}
-	r := w.t.retried("Produce", func() reply { return w.produce(p, raw) })
+	w.starts()
+	if w.transactional() && w.level >= TV2 {
+		w.joins(p) // brokers add the partition, whatever becomes of the batch
+	}
+	sent := time.Now()
+	r, repeated := w.attempts(p, raw)
+	if r.ok() && repeated && w.id < 0 {
+		w.t.onlyOnce(p, b)
+	}
 	if r.ok() && w.id >= 0 {
 		w.sequence[p] = b.BaseSequence + int32(len(b.Values))
 	}
 	if r.ok() && w.transactional() {
 		w.part[p] = true
-		w.pin(p, r.base)
+		w.pin(p, r.base, sent)
 	}
 	return r
+}
+
+// attempts sends a batch until the cluster takes or refuses it. repeated says
+// that an attempt was refused after which the batch may be in the log all the
+// same; if it ends so, the partition is never quiet again.
+func (w *producer) attempts(p model.Partition, raw []byte) (r reply, repeated bool) {
+	defer func() {
+		if repeated && !r.ok() {
+			w.t.unknown(p)
+		}
+	}()
+	r = w.t.retried("Produce to "+p.String(), func() reply {
+		r = w.produce(p, raw)
+		repeated = repeated || r.in(perhapsWritten)
+		return r
+	})
+	return r, repeated
+}
+
+// onlyOnce stops the script if a batch without a producer ID is in the log
+// twice, for which no broker is to blame.
+func (t *trial) onlyOnce(p model.Partition, b model.Write) {
+	copies := 0
+	for _, found := range t.scan(p) {
+		records, err := found.Records()
+		if err == nil && slices.EqualFunc(records, b.Values, func(r model.Record, value []byte) bool { return bytes.Equal(r.Value, value) }) {
+			copies++
+		}
+	}
+	if copies > 1 {
+		t.undecided("produce to %s: an attempt that was refused was written all the same, so that the batch is there twice", p)
+	}
 }
 
 // produce is one attempt. One that had no answer may have been written, and may
@@ -115,19 +156,88 @@ func (w *producer) produceLimit() int16 {
 	return 11
 }
 
-// pin notes that the transaction holds the last stable offset from here on.
-func (w *producer) pin(p model.Partition, base int64) {
+// pin notes that the transaction holds the last stable offset from here on,
+// unless the batch, sent at a moment, is an older one that was sent again.
+func (w *producer) pin(p model.Partition, base int64, sent time.Time) {
 	t := w.t
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	at := t.placeLocked(p)
+	if newest, any := at.written[w.id]; base < 0 || any && base <= newest {
+		return
+	}
+	at.written[w.id] = base
 	if w.wrote[p] {
 		return
 	}
 	w.wrote[p] = true
-	at := t.placeLocked(p)
-	at.pins = append(at.pins, &pin{
-		producerID: w.id, name: w.name, first: base, acked: time.Now(), expires: time.Now().Add(w.timeout),
-	})
+	pin := at.inside(w.id, sent)
+	if pin == nil || !pin.empty {
+		pin = w.newPin(at)
+	}
+	pin.empty, pin.first, pin.acked = false, base, time.Now()
+}
+
+// newPin adds a pin that holds nothing yet. If something was sent already that
+// may end the transaction, it may end this part of it too.
+func (w *producer) newPin(at *place) *pin {
+	pin := &pin{producerID: w.id, name: w.name, empty: true, expires: w.expiry()}
+	at.pins = append(at.pins, pin)
+	if ended := w.t.endings[w.name]; ended.After(w.began) {
+		pin.ended = ended
+		at.changes++
+		at.unended++
+	}
+	return pin
+}
+
+// joins notes that partitions are part of the transaction from here on, and
+// returns how to take that back.
+func (w *producer) joins(ps ...model.Partition) (leave func()) {
+	t := w.t
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fresh := map[*pin]bool{}
+	for _, p := range ps {
+		if at := t.placeLocked(p); at.inside(w.id, w.began) == nil {
+			fresh[w.newPin(at)] = true
+		}
+	}
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		for _, p := range ps {
+			at := t.placeLocked(p)
+			at.pins = slices.DeleteFunc(at.pins, func(pin *pin) bool { return fresh[pin] && pin.empty && pin.ended.IsZero() })
+		}
+	}
+}
+
+// starts notes when the open transaction began, at the latest.
+func (w *producer) starts() {
+	if w.began.IsZero() {
+		w.began = time.Now()
+	}
+}
+
+// expiry is when the broker may end the open transaction by itself: its clock
+// began when it got the first request of the transaction, and need not go as
+// this one does.
+func (w *producer) expiry() time.Time { return w.began.Add(w.timeout / 10 * 9) }
+
+// unknown notes that nobody can tell whether something was written.
+func (t *trial) unknown(p model.Partition) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.placeLocked(p).unknown = true
+}
+
+// nextValue numbers the values of the trial.
+func (t *trial) nextValue() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.values++
+	return t.values
 }
 
 // writing notes that something is being written to a partition.

@@ -167,18 +167,18 @@ func (r *run) missing(s *Scenario) string {
 }
 
 // trial runs a scenario once.
-func (r *run) trial(ctx context.Context, s *Scenario, level Level, patience float64) Result {
+func (r *run) trial(ctx context.Context, s *Scenario, level Level, attempt int) Result {
 	limit := s.Limit
 	if limit == 0 {
 		limit = defaultLimit
 	}
-	patience *= r.config.Slow
+	patience := float64(attempt) * r.config.Slow
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(float64(limit)*patience))
 	defer cancel()
 	t := &trial{
-		ctx: ctx, run: r, scenario: s, level: level, patience: patience,
+		ctx: ctx, run: r, scenario: s, level: level, attempt: attempt, patience: patience,
 		rand:   rand.New(rand.NewPCG(r.config.Seed, seedOf(s.ID, level))),
-		places: map[model.Partition]*place{},
+		places: map[model.Partition]*place{}, endings: map[string]time.Time{},
 	}
 	t.client = wire.New(r.wire, nil)
 	defer t.client.Close()

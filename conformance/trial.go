@@ -27,13 +27,16 @@ type trial struct {
 	level    Level
 	client   *wire.Client
 	rand     *rand.Rand
+	attempt  int     // 1, or 2 for a second chance with new names and bounds doubled
 	patience float64 // scales bounds on time
 
 	mu        sync.Mutex
 	result    Result
 	witnessed bool
-	missing   string // what a witness did not see
-	names     int    // of transactional IDs so far
+	missing   string               // what a witness did not see
+	names     int                  // of transactional IDs so far
+	values    int                  // written so far
+	endings   map[string]time.Time // by transactional ID, when something was last sent that may end its transaction
 	topics    []string
 	places    map[model.Partition]*place
 	order     []model.Partition // of places

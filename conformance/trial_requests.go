@@ -25,6 +25,7 @@ var passing = []int16{
 	kerr.NotEnoughReplicas.Code, kerr.NotEnoughReplicasAfterAppend.Code, kerr.RequestTimedOut.Code,
 	kerr.ConcurrentTransactions.Code, kerr.FencedLeaderEpoch.Code, kerr.UnknownLeaderEpoch.Code,
 	kerr.ThrottlingQuotaExceeded.Code, kerr.UnknownTopicID.Code, kerr.InconsistentTopicID.Code,
+	kerr.OffsetNotAvailable.Code, kerr.ReplicaNotAvailable.Code, kerr.KafkaStorageError.Code,
 }
 
 func passes(code int16) bool { return slices.Contains(passing, code) }
@@ -99,11 +100,13 @@ func (t *trial) leader(p model.Partition) int32 {
 
 // refresh asks anew who leads a partition, and waits until somebody does.
 func (t *trial) refresh(p model.Partition) int32 {
-	leader := int32(-1)
+	leader, epoch := int32(-1), int32(-1)
+	var id [16]byte
 	if !t.until(t.bound(settled), "a leader of "+p.String(), func() bool {
-		for _, partition := range t.describe(p.Topic).Partitions {
+		topic := t.describe(p.Topic)
+		for _, partition := range topic.Partitions {
 			if partition.Partition == p.Index && partition.ErrorCode == 0 {
-				leader = partition.Leader
+				leader, epoch, id = partition.Leader, partition.LeaderEpoch, topic.TopicID
 			}
 		}
 		return leader >= 0
@@ -112,7 +115,8 @@ func (t *trial) refresh(p model.Partition) int32 {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.placeLocked(p).leader = leader
+	at := t.placeLocked(p)
+	at.leader, at.leaderEpoch, at.topicID = leader, epoch, id
 	return leader
 }
 

@@ -35,6 +35,9 @@ func (t *trial) topicName() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	name := fmt.Sprintf("%s%s-%s-%d", t.run.config.Prefix(), strings.ToLower(t.scenario.ID), strings.ToLower(t.level.String()), len(t.topics))
+	if t.attempt > 1 {
+		name += "-again"
+	}
 	t.topics = append(t.topics, name)
 	t.run.made.topic(name)
 	return name
@@ -70,7 +73,7 @@ func (t *trial) create(name string, partitions int32, configs []string) {
 // untilCreated sends the request to whoever is asked first: brokers hand it on
 // to the controller, and those that do not say so.
 func (t *trial) untilCreated(req *kmsg.CreateTopicsRequest) {
-	broker := wire.Bootstrap
+	broker, again := wire.Bootstrap, false
 	if !t.until(t.bound(settled), "the creation of a topic", func() bool {
 		e := t.do(broker, "admin", req)
 		if e.Err != nil {
@@ -81,13 +84,14 @@ func (t *trial) untilCreated(req *kmsg.CreateTopicsRequest) {
 			t.undecided("create topic: an answer with %d topics", len(resp.Topics))
 		}
 		switch code := resp.Topics[0].ErrorCode; {
-		case code == 0, code == kerr.TopicAlreadyExists.Code && e.Err == nil:
+		case code == 0, code == kerr.TopicAlreadyExists.Code && again:
 			return true
 		case code == kerr.NotController.Code:
 			broker = t.controller()
 		case !passes(code):
 			t.refused("create topic", code)
 		}
+		again = true // an attempt may have been carried out in spite of its error
 		return false
 	}) {
 		t.undecided("the topic was not created in time")

@@ -90,7 +90,7 @@ func TestPanicsAreTheCheckersOwn(t *testing.T) {
 	for name, script := range map[string]func(*trial){
 		"in the script":        func(*trial) { panic("oh") },
 		"in one of several":    func(t *trial) { t.together(func() { panic("oh") }, func() { t.pause(time.Minute, "the end") }) },
-		"after the assertions": func(t *trial) { t.witness(true, ""); t.views = append(t.views, nil) },
+		"after the assertions": func(t *trial) { t.witness(true, ""); t.views = append(t.views, nil, nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := verdict(t, c, scenario(script))
