@@ -25,9 +25,8 @@ var familyL = []*Scenario{
 			t.wantLSO(a, 3)
 			t.wantHigh(a, 5)
 			t.wantEnd(a, 3)
-			all := t.uncommitted(p, 0)
-			t.wantEnd(all, 5)
-			t.witness(all.End() == 5, "read_uncommitted of %s ends at %d", p, all.End())
+			shown := t.wantEnd(t.uncommitted(p, 0), 5)
+			t.witness(shown, "read_uncommitted of %s does not end at 5", p)
 			w.commit()
 		},
 	},

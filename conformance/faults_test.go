@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -316,4 +317,34 @@ func TestWhatCannotBeRemovedIsNamed(t *testing.T) {
 	require.Len(t, report.Left, 1)
 	require.Contains(t, report.Left[0], "topic rcconf-")
 	require.Less(t, time.Since(begin), 8*time.Second)
+}
+
+func TestTimeoutsThatAClusterDoesNotAllow(t *testing.T) {
+	d := mutant.Damage{Keys: []kmsg.Key{kmsg.InitProducerID}, Request: func(c *mutant.Call) {
+		if req := c.Request.(*kmsg.InitProducerIDRequest); req.TransactionTimeoutMillis > 60_000 {
+			resp := req.ResponseKind().(*kmsg.InitProducerIDResponse)
+			resp.ErrorCode = kerr.InvalidTransactionTimeout.Code
+			c.Response = resp
+		}
+	}}
+	r, _ := behind(t, d, nil, scenario(writes))
+	require.Equal(t, Pass, r.Outcome, r.Reason)
+}
+
+// A broker may answer with one batch at a time, and list what these need.
+func TestShortAnswersAreLegal(t *testing.T) {
+	d := mutant.Damage{Keys: []kmsg.Key{kmsg.Fetch}, Response: func(c *mutant.Call) {
+		p := &c.Response.(*kmsg.FetchResponse).Topics[0].Partitions[0]
+		if batches, _, _ := model.Parse(p.RecordBatches); len(batches) > 0 {
+			p.RecordBatches = batches[0].Raw
+			end := batches[0].Last + 1
+			p.AbortedTransactions = slices.DeleteFunc(p.AbortedTransactions, func(a kmsg.FetchResponseTopicPartitionAbortedTransaction) bool {
+				return a.FirstOffset >= end
+			})
+		}
+	}}
+	for _, s := range []*Scenario{Find("A-01"), Find("A-02"), Find("L-01"), Find("L-02")} {
+		r, _ := behind(t, d, nil, s)
+		require.Equal(t, Pass, r.Outcome, "%s: %s\n%s", s.ID, r.Reason, findingsOf(r))
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -37,8 +38,12 @@ type producer struct {
 	timestamp   time.Time // of the next batches; zero: now
 }
 
-// defaultTimeout is a transaction timeout that no scenario outlives.
-const defaultTimeout = 5 * time.Minute
+// Transaction timeouts: one that no scenario outlives, and one for clusters that
+// do not allow it.
+const (
+	defaultTimeout = 5 * time.Minute
+	shortTimeout   = time.Minute
+)
 
 // producer makes a transactional producer of the trial's level under a new
 // transactional ID.
@@ -93,9 +98,15 @@ func (w *producer) coordinator() int32 {
 // lane keeps the producer's requests to coordinators on a connection of its own.
 func (w *producer) lane() string { return "txn " + w.name }
 
-// init asks for the producer ID and the epoch.
+// init asks for the producer ID and the epoch. Clusters have an upper limit for
+// timeouts, which the usual one may exceed.
 func (w *producer) init() {
-	if r := w.tryInit(); r.code != 0 || r.err != nil {
+	r := w.tryInit()
+	if r.err == nil && r.code == kerr.InvalidTransactionTimeout.Code && w.timeout > shortTimeout {
+		w.timeout = shortTimeout
+		r = w.tryInit()
+	}
+	if !r.ok() {
 		r.unusable(w.t, "InitProducerId")
 	}
 }

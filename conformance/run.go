@@ -48,6 +48,9 @@ func (r *run) judge(ctx context.Context, scenarios []*Scenario) *Report {
 	return report
 }
 
+// answerLimit bounds an exchange, beside what its request lets the broker wait.
+const answerLimit = 15 * time.Second
+
 func newRun(ctx context.Context, config Config) (*run, error) {
 	config = config.withDefaults()
 	if err := config.validate(); err != nil {
@@ -57,6 +60,7 @@ func newRun(ctx context.Context, config Config) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
+	how.Timeout = time.Duration(float64(answerLimit) * max(config.Slow, 1))
 	r := &run{config: config, wire: how, made: newMade()}
 	r.client = wire.New(how, nil)
 	if r.features, err = probe(ctx, r.client); err != nil {
