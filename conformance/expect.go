@@ -149,10 +149,12 @@ func (t *trial) wantDelivered(p model.Partition, from int64, want ...int64) bool
 }
 
 // wantCommitted asserts that a client that follows the lists gets from an
-// offset on what the log says is committed, and returns the log.
+// offset on what the log says is committed, and returns the log. It waits until
+// the last stable offset is where the log says.
 func (t *trial) wantCommitted(p model.Partition, from int64) *model.Log {
-	got := t.delivered(p, from)
 	l := t.oracle(p)
+	t.inTime(settled, p, func() bool { return t.lso(p) >= l.LSO() })
+	got := t.delivered(p, from)
 	want, err := l.Visible(from, l.LSO())
 	if err != nil {
 		t.undecided("reading the log of %s: %v", p, err)

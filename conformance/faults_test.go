@@ -180,6 +180,17 @@ func TestSlowMarkersAreNotUnsafe(t *testing.T) {
 		r, _ := behind(t, lagging(400*time.Millisecond), quickly, scenario(settles))
 		require.Equal(t, Pass, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
 	})
+	t.Run("in time, and nobody waits for it", func(t *testing.T) {
+		r, _ := behind(t, lagging(400*time.Millisecond), quickly, scenario(func(t *trial) {
+			p, w := t.partition(), t.producer()
+			t.plain(p, 1)
+			w.write(p, 2)
+			w.commit()
+			l := t.wantCommitted(p, 0)
+			t.witness(l.End == 4, "%s", l)
+		}))
+		require.Equal(t, Pass, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
+	})
 	t.Run("late once", func(t *testing.T) {
 		r, _ := behind(t, lagging(1600*time.Millisecond), quickly, scenario(settles))
 		require.Equal(t, Warn, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
