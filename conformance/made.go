@@ -111,18 +111,39 @@ func (r *run) deleteTopic(ctx context.Context, topic string) error {
 	req := kmsg.NewPtrDeleteTopicsRequest()
 	req.Version = r.features.max(kmsg.DeleteTopics, 5) // by name in one field
 	req.TimeoutMillis, req.TopicNames = 10_000, []string{topic}
+	broker := wire.Bootstrap
 	return r.untilTaken(ctx, func() (int16, error) {
-		e := r.client.Do(ctx, wire.Bootstrap, "cleanup", req)
+		e := r.client.Do(ctx, broker, "cleanup", req)
 		if e.Err != nil {
+			broker = wire.Bootstrap
 			return 0, e.Err
 		}
 		for _, t := range e.Response.(*kmsg.DeleteTopicsResponse).Topics {
-			if t.ErrorCode != kerr.UnknownTopicOrPartition.Code {
+			switch t.ErrorCode {
+			case 0, kerr.UnknownTopicOrPartition.Code:
+			case kerr.NotController.Code:
+				broker = r.controller(ctx)
+				return t.ErrorCode, nil
+			default:
 				return t.ErrorCode, nil
 			}
 		}
 		return 0, nil
 	})
+}
+
+// controller is who changes topics, any broker if nobody says.
+func (r *run) controller(ctx context.Context) int32 {
+	req := kmsg.NewPtrMetadataRequest()
+	req.Version = r.features.max(kmsg.Metadata, 12)
+	req.Topics = []kmsg.MetadataRequestTopic{} // none; null would be all
+	e := r.client.Do(ctx, wire.Bootstrap, "cleanup", req)
+	if e.Err != nil {
+		return wire.Bootstrap
+	}
+	resp := e.Response.(*kmsg.MetadataResponse)
+	r.client.Learn(resp)
+	return resp.ControllerID
 }
 
 func (r *run) deleteGroup(ctx context.Context, group string) error {
@@ -162,7 +183,7 @@ func (r *run) untilTaken(ctx context.Context, attempt func() (int16, error)) err
 		switch {
 		case err == nil && code == 0:
 			return nil
-		case err == nil && !passes(code):
+		case err == nil && !passes(code) && code != kerr.NotController.Code:
 			return kerr.ErrorForCode(code)
 		case errors.Is(err, wire.ErrUnsupported), errors.Is(err, wire.ErrRefused):
 			return err
