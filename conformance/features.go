@@ -151,13 +151,13 @@ var (
 // refusal is the reason for a SKIP that an error code stands for, "" for codes
 // that are none.
 func refusal(code int16) string {
-	switch kerr.ErrorForCode(code) {
-	case kerr.ClusterAuthorizationFailed, kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed,
-		kerr.TransactionalIDAuthorizationFailed:
+	switch code {
+	case kerr.ClusterAuthorizationFailed.Code, kerr.TopicAuthorizationFailed.Code, kerr.GroupAuthorizationFailed.Code,
+		kerr.TransactionalIDAuthorizationFailed.Code:
 		return ReasonNotAuthorized
-	case kerr.InvalidConfig, kerr.PolicyViolation, kerr.InvalidReplicationFactor, kerr.InvalidPartitions:
+	case kerr.InvalidConfig.Code, kerr.PolicyViolation.Code, kerr.InvalidReplicationFactor.Code, kerr.InvalidPartitions.Code:
 		return ReasonRefused
-	case kerr.UnsupportedVersion, kerr.UnsupportedForMessageFormat, kerr.UnsupportedCompressionType:
+	case kerr.UnsupportedVersion.Code, kerr.UnsupportedForMessageFormat.Code, kerr.UnsupportedCompressionType.Code:
 		return ReasonAbsent
 	}
 	return ""

@@ -17,24 +17,29 @@ func TestWhatBecameOfEachTransaction(t *testing.T) {
 	}{
 		{
 			"committed and aborted", twoProducers,
-			"0..1 committed pid 7/0 | 2 aborted pid 8/0 | 3 plain | 4 abort marker pid 8/0 | 5 commit marker pid 7/0", 6, []int64{0, 1, 3},
+			"0..1 committed pid 7/0 | 2 aborted pid 8/0 | 3 plain | 4 abort marker pid 8/0 | 5 commit marker pid 7/0", 6,
+			[]int64{0, 1, 3},
 		},
 		{"open", "batch 0\nbatch 1 producer=7 txn\nbatch 2", "0 plain | 1 open pid 7/0 | 2 plain", 1, []int64{0, 2}},
 		{
 			"the oldest of the open ones", "batch 0 producer=7 txn\nbatch 1 producer=8 txn\nbatch 2 producer=9 txn\ncommit 3 producer=7",
-			"0 committed pid 7/0 | 1 open pid 8/0 | 2 open pid 9/0 | 3 commit marker pid 7/0", 1, []int64{0},
+			"0 committed pid 7/0 | 1 open pid 8/0 | 2 open pid 9/0 | 3 commit marker pid 7/0", 1,
+			[]int64{0},
 		},
 		{
 			"idempotent, and not of a transaction", "batch 0 producer=7\nabort 1 producer=7",
-			"0 plain | 1 abort marker pid 7/0", 2, []int64{0},
+			"0 plain | 1 abort marker pid 7/0", 2,
+			[]int64{0},
 		},
 		{
 			"a marker of nothing", "abort 0 producer=7\nbatch 1 producer=7 txn\ncommit 2 producer=7",
-			"0 abort marker pid 7/0 | 1 committed pid 7/0 | 2 commit marker pid 7/0", 3, []int64{1},
+			"0 abort marker pid 7/0 | 1 committed pid 7/0 | 2 commit marker pid 7/0", 3,
+			[]int64{1},
 		},
 		{
 			"the first marker decides", "batch 0 producer=7 txn\ncommit 1 producer=7\nabort 2 producer=7",
-			"0 committed pid 7/0 | 1 commit marker pid 7/0 | 2 abort marker pid 7/0", 3, []int64{0},
+			"0 committed pid 7/0 | 1 commit marker pid 7/0 | 2 abort marker pid 7/0", 3,
+			[]int64{0},
 		},
 		{
 			"other control types end nothing", "batch 0 producer=7 txn\ncontrol 1 producer=7 type=5\nempty 2 producer=7 txn control",
@@ -43,7 +48,8 @@ func TestWhatBecameOfEachTransaction(t *testing.T) {
 		{"records gone", "batch 0-4 records=1,3\nbatch 5", "0..4 plain | 5 plain", 6, []int64{1, 3, 5}},
 		{
 			"epochs of TV2", "batch 0 producer=7 txn epoch=3\nabort 1 producer=7 epoch=4\nbatch 2 producer=7 txn epoch=4\ncommit 3 producer=7 epoch=5",
-			"0 aborted pid 7/3 | 1 abort marker pid 7/4 | 2 committed pid 7/4 | 3 commit marker pid 7/5", 4, []int64{2},
+			"0 aborted pid 7/3 | 1 abort marker pid 7/4 | 2 committed pid 7/4 | 3 commit marker pid 7/5", 4,
+			[]int64{2},
 		},
 		{"open below the log start", "log-start 3\nbatch 2-4 producer=7 txn", "2..4 open pid 7/0", 3, nil},
 	} {

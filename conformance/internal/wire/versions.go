@@ -2,7 +2,6 @@ package wire
 
 import (
 	"fmt"
-	"maps"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -79,10 +78,4 @@ func versionsOf(resp *kmsg.ApiVersionsResponse) (Versions, error) {
 		v.Feature[f.Name] = f.MaxVersionLevel
 	}
 	return v, nil
-}
-
-// clone keeps what is shared between connections from being changed.
-func (v Versions) clone() Versions {
-	v.Keys, v.Feature = maps.Clone(v.Keys), maps.Clone(v.Feature)
-	return v
 }

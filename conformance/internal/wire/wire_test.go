@@ -208,7 +208,7 @@ func TestContextsEndNothingElse(t *testing.T) {
 
 func TestClosing(t *testing.T) {
 	asked := make(chan struct{}, 9)
-	silent := func([]byte) ([]byte, bool) { asked <- struct{}{}; return nil, true }
+	silent := func([]byte) ([]byte, bool) { asked <- struct{}{}; return []byte{}, true }
 	t.Run("a connection with an exchange under way", func(t *testing.T) {
 		c := client(t, wire.Config{Seeds: []string{broker(t, silent).addr}})
 		conn, err := c.Fresh(t.Context(), wire.Bootstrap)
