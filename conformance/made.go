@@ -46,13 +46,21 @@ const cleaning = time.Minute
 
 // cleanUp ends the transactions that are still open, by taking over every
 // transactional ID, and then deletes groups and topics. It returns what could
-// not be removed. It does its work also after the run was interrupted.
-func (r *run) cleanUp() (left []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), cleaning)
+// not be removed.
+func (r *run) cleanUp(ctx context.Context) (left []string) {
+	ctx, cancel := context.WithTimeout(ctx, cleaning)
 	defer cancel()
 	r.made.mu.Lock()
 	ids, groups, topics := slices.Clone(r.made.ids), slices.Clone(r.made.groups), slices.Clone(r.made.topics)
 	r.made.mu.Unlock()
+	if err := r.answers(ctx); err != nil { // nothing of it would work, each after a wait of its own
+		for kind, names := range map[string][]string{"transactional ID": ids, "group": groups, "topic": topics} {
+			for _, name := range names {
+				left = append(left, fmt.Sprintf("%s %s: %v", kind, name, err))
+			}
+		}
+		return slices.Sorted(slices.Values(left))
+	}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, defaultParallel)
@@ -79,6 +87,20 @@ func (r *run) cleanUp() (left []string) {
 		}
 	}
 	return left
+}
+
+// answers waits until the cluster answers at all.
+func (r *run) answers(ctx context.Context) error {
+	req := kmsg.NewPtrMetadataRequest()
+	req.Version = r.features.max(kmsg.Metadata, 12)
+	req.Topics = []kmsg.MetadataRequestTopic{}
+	return r.untilTaken(ctx, func() (int16, error) {
+		e := r.client.Do(ctx, wire.Bootstrap, "cleanup", req)
+		if e.Err == nil {
+			r.client.Learn(e.Response.(*kmsg.MetadataResponse))
+		}
+		return 0, e.Err
+	})
 }
 
 // takeOver re-initializes a transactional ID, which aborts what is open.

@@ -34,9 +34,9 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 	}
 	defer r.client.Close()
 	report := r.newReport()
-	report.Results = r.all(ctx, r.selected())
+	report.Results = r.all(ctx, r.config.selected())
 	if !r.config.Keep {
-		report.Left = r.cleanUp()
+		report.Left = r.cleanUp(context.WithoutCancel(ctx))
 	}
 	report.finish()
 	return report, nil
@@ -58,18 +58,6 @@ func newRun(ctx context.Context, config Config) (*run, error) {
 		return nil, err
 	}
 	return r, nil
-}
-
-// selected are the scenarios of the run, in the order of the catalogue.
-func (r *run) selected() []*Scenario {
-	var out []*Scenario
-	for _, s := range Scenarios() {
-		named := slices.ContainsFunc(r.config.Select, s.matches)
-		if named || len(r.config.Select) == 0 && r.config.Profile.includes(s.Profile) {
-			out = append(out, s)
-		}
-	}
-	return out
 }
 
 // all runs scenarios, several at a time, and those that measure time alone
@@ -109,6 +97,9 @@ func (r *run) all(ctx context.Context, scenarios []*Scenario) []Result {
 	return results
 }
 
+// interrupted is the reason of what was not decided before the run was stopped.
+const interrupted = "interrupted"
+
 // one decides a scenario: at each level that it has, and once more with double
 // bounds if only time was missed.
 func (r *run) one(ctx context.Context, s *Scenario, begin time.Time) Result {
@@ -118,7 +109,7 @@ func (r *run) one(ctx context.Context, s *Scenario, begin time.Time) Result {
 		result.Outcome, result.Reason = Skip, reason
 		return result
 	case ctx.Err() != nil:
-		result.Outcome, result.Reason = Inconclusive, "interrupted"
+		result.Outcome, result.Reason = Inconclusive, interrupted
 		return result
 	case r.config.MaxTime > 0 && time.Since(begin) > r.config.MaxTime:
 		result.Outcome, result.Reason = Skip, ReasonMaxTime
@@ -126,6 +117,9 @@ func (r *run) one(ctx context.Context, s *Scenario, begin time.Time) Result {
 	}
 	for _, level := range s.levels.of(r.features.newest) {
 		result.merge(level, r.retried(ctx, s, level))
+	}
+	if ctx.Err() != nil && result.Outcome == Inconclusive {
+		result.Reason = interrupted
 	}
 	return result
 }
@@ -139,6 +133,7 @@ func (r *run) retried(ctx context.Context, s *Scenario, level Level) Result {
 	}
 	second := r.trial(ctx, s, level, 2)
 	second.Duration += first.Duration
+	second.Made.add(*first.Made)
 	if second.Outcome != Pass {
 		return second
 	}
@@ -174,9 +169,12 @@ func (r *run) trial(ctx context.Context, s *Scenario, level Level, patience floa
 		rand:   rand.New(rand.NewPCG(r.config.Seed, seedOf(s.ID, level))),
 		places: map[model.Partition]*place{},
 	}
-	t.client = wire.New(r.wire, nil)
+	made := newSteps()
+	t.client = wire.New(r.wire, made.watch)
 	defer t.client.Close()
 	t.play()
+	footprint := made.footprint()
+	t.result.Made = &footprint
 	return t.result
 }
 
@@ -199,6 +197,12 @@ func (r *Result) merge(level Level, of Result) {
 	r.Outcome = worse(r.Outcome, of.Outcome)
 	r.Duration += of.Duration
 	r.Throttled += of.Throttled
+	if of.Made != nil {
+		if r.Made == nil {
+			r.Made = &Footprint{}
+		}
+		r.Made.add(*of.Made)
+	}
 	for _, f := range of.Facts {
 		if !slices.Contains(r.Facts, f) {
 			r.Facts = append(r.Facts, f)
