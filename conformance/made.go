@@ -91,15 +91,9 @@ func (r *run) cleanUp(ctx context.Context) (left []string) {
 
 // answers waits until the cluster answers at all.
 func (r *run) answers(ctx context.Context) error {
-	req := kmsg.NewPtrMetadataRequest()
-	req.Version = r.features.max(kmsg.Metadata, 12)
-	req.Topics = []kmsg.MetadataRequestTopic{}
 	return r.untilTaken(ctx, func() (int16, error) {
-		e := r.client.Do(ctx, wire.Bootstrap, "cleanup", req)
-		if e.Err == nil {
-			r.client.Learn(e.Response.(*kmsg.MetadataResponse))
-		}
-		return 0, e.Err
+		_, err := r.controller(ctx)
+		return 0, err
 	})
 }
 
@@ -132,18 +126,40 @@ func (r *run) deleteTopic(ctx context.Context, topic string) error {
 	req := kmsg.NewPtrDeleteTopicsRequest()
 	req.Version = r.features.max(kmsg.DeleteTopics, 5) // by name in one field
 	req.TimeoutMillis, req.TopicNames = 10_000, []string{topic}
+	broker := wire.Bootstrap // brokers hand it on to the controller, and those that do not say so
 	return r.untilTaken(ctx, func() (int16, error) {
-		e := r.client.Do(ctx, wire.Bootstrap, "cleanup", req)
+		e := r.client.Do(ctx, broker, "cleanup", req)
 		if e.Err != nil {
+			broker = wire.Bootstrap
 			return 0, e.Err
 		}
 		for _, t := range e.Response.(*kmsg.DeleteTopicsResponse).Topics {
-			if t.ErrorCode != kerr.UnknownTopicOrPartition.Code {
+			switch t.ErrorCode {
+			case kerr.UnknownTopicOrPartition.Code:
+			case kerr.NotController.Code:
+				controller, err := r.controller(ctx)
+				broker = controller
+				return kerr.RequestTimedOut.Code, err // try again
+			default:
 				return t.ErrorCode, nil
 			}
 		}
 		return 0, nil
 	})
+}
+
+// controller is the broker that deletes topics.
+func (r *run) controller(ctx context.Context) (int32, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	req.Version = r.features.max(kmsg.Metadata, 12)
+	req.Topics = []kmsg.MetadataRequestTopic{}
+	e := r.client.Do(ctx, wire.Bootstrap, "cleanup", req)
+	if e.Err != nil {
+		return wire.Bootstrap, e.Err
+	}
+	resp := e.Response.(*kmsg.MetadataResponse)
+	r.client.Learn(resp)
+	return resp.ControllerID, nil
 }
 
 func (r *run) deleteGroup(ctx context.Context, group string) error {
