@@ -101,7 +101,11 @@ func (t *trial) leader(p model.Partition) int32 {
 func (t *trial) refresh(p model.Partition) int32 {
 	leader := int32(-1)
 	if !t.until(t.bound(settled), "a leader of "+p.String(), func() bool {
-		for _, partition := range t.describe(p.Topic).Partitions {
+		topic := t.describe(p.Topic)
+		if refusal(topic.ErrorCode) == ReasonNotAuthorized {
+			t.refused("metadata of "+p.Topic, topic.ErrorCode)
+		}
+		for _, partition := range topic.Partitions {
 			if partition.Partition == p.Index && partition.ErrorCode == 0 {
 				leader = partition.Leader
 			}

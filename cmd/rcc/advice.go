@@ -56,6 +56,8 @@ func (a *app) user() string {
 func (a *app) rightAdvice(err error) string {
 	needs, demo := "", strings.HasSuffix(a.command, " demo")
 	switch {
+	case strings.HasPrefix(a.command, "rcc check") && isRight(err):
+		needs = "the rights that rcc check plan lists"
 	case errors.Is(err, kerr.TopicAuthorizationFailed) && demo:
 		needs = "CREATE, DESCRIBE, WRITE, READ and DELETE on topics that begin with rcc-demo-"
 	case errors.Is(err, kerr.GroupAuthorizationFailed) && demo:
@@ -72,6 +74,12 @@ func (a *app) rightAdvice(err error) string {
 		return ""
 	}
 	return fmt.Sprintf("look at the ACLs: %s needs %s", a.user(), needs)
+}
+
+// isRight reports whether an error says that a right is missing.
+func isRight(err error) bool {
+	return errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.GroupAuthorizationFailed) ||
+		errors.Is(err, kerr.TransactionalIDAuthorizationFailed) || errors.Is(err, kerr.ClusterAuthorizationFailed)
 }
 
 // loginAdvice is about SASL.

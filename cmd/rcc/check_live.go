@@ -21,6 +21,8 @@ type checkProgress struct {
 	gone  chan struct{}
 
 	mu       sync.Mutex
+	closed   bool
+	stopping bool
 	families []*familyProgress
 	begin    time.Time
 	drawn    int // lines on the terminal
@@ -122,14 +124,24 @@ func (p *checkProgress) start() {
 
 // close takes the tree off the terminal.
 func (p *checkProgress) close() {
-	if p.mode != treeProgress {
-		return
+	if p.mode == treeProgress {
+		close(p.done)
+		<-p.gone
 	}
-	close(p.done)
-	<-p.gone
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.closed = true
 	p.erase()
+}
+
+// interrupted tells that the run is being stopped, which may take a moment.
+func (p *checkProgress) interrupted() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopping = true
+	if p.mode != treeProgress && !p.closed {
+		p.app.say("stopping: what the run made is being removed")
+	}
 }
 
 func (p *checkProgress) erase() {
@@ -152,7 +164,7 @@ func (p *checkProgress) draw() {
 		lines++
 	}
 	what := "scenarios"
-	if ended == of {
+	if ended == of || p.stopping {
 		what = "scenarios; removing what the run made"
 	}
 	b.WriteString(cut(fmt.Sprintf("%d of %d %s, %s", ended, of, what, seconds(time.Since(p.begin))), width) + "\n")

@@ -21,13 +21,14 @@ type checkReport struct {
 	Strict      bool                `json:"strict"`
 	Judgement   conformance.Verdict `json:"judgement"`
 	KnownReason map[string]string   `json:"known_failing_reasons,omitempty"`
+	Selected    []string            `json:"selected,omitempty"` // IDs and families that were named
 
 	repeat func(id string) string
 }
 
 func (a *app) newCheckReport(report *conformance.Report, f *checkRunFlags, interrupted bool) *checkReport {
 	r := &checkReport{
-		Report: report, Strict: f.strict, Judgement: report.Judge(f.terms), KnownReason: f.terms.KnownFailing,
+		Report: report, Strict: f.strict, Judgement: report.Judge(f.terms), KnownReason: f.terms.KnownFailing, Selected: f.ids,
 		repeat: func(id string) string {
 			more := []string{"--seed", fmt.Sprint(report.Seed)}
 			if f.local != "" {
@@ -66,8 +67,12 @@ func (r *checkReport) quote() string {
 	for _, n := range r.Judged {
 		answers += n
 	}
-	return fmt.Sprintf("rcc check, suite %s, profile %s: %s; %d pass, %d fail, %d warn, %d skip, %d inconclusive; %s answers held against invariants; cluster %s, %s; run %s, seed %d, %s",
-		r.Suite, r.Profile, r.verdictWords(),
+	chosen := "profile " + string(r.Profile)
+	if len(r.Selected) > 0 {
+		chosen = firstOf(r.Selected)
+	}
+	return fmt.Sprintf("rcc check, suite %s, %s: %s; %d pass, %d fail, %d warn, %d skip, %d inconclusive; %s answers held against invariants; cluster %s, %s; run %s, seed %d, %s",
+		r.Suite, chosen, r.verdictWords(),
 		r.Count(conformance.Pass), r.Count(conformance.Fail), r.Count(conformance.Warn), r.Count(conformance.Skip), r.Count(conformance.Inconclusive),
 		thousands(answers), r.Cluster.ID, describeCluster(&r.Cluster), r.RunID, r.Seed, seconds(r.Duration))
 }
@@ -89,16 +94,21 @@ func (r *checkReport) verdictWords() string {
 		if len(list.ids) == 0 {
 			continue
 		}
-		ids := strings.Join(list.ids[:min(namesQuoted, len(list.ids))], " ")
-		if more := len(list.ids) - namesQuoted; more > 0 {
-			ids += fmt.Sprintf(" and %d more", more)
-		}
-		words = append(words, ids+" "+list.what)
+		words = append(words, firstOf(list.ids)+" "+list.what)
 	}
 	if r.Judgement.Nothing {
 		words = append(words, "no scenario was decided")
 	}
 	return strings.Join(words, ", ")
+}
+
+// firstOf names some of many.
+func firstOf(ids []string) string {
+	words := strings.Join(ids[:min(namesQuoted, len(ids))], " ")
+	if more := len(ids) - namesQuoted; more > 0 {
+		words += fmt.Sprintf(" and %d more", more)
+	}
+	return words
 }
 
 // save writes the report to a file, in the form that its name asks for. A file

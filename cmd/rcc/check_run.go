@@ -192,7 +192,9 @@ func (a *app) judge(ctx context.Context, f *checkRunFlags, config conformance.Co
 	progress := a.newCheckProgress(outline, f.terms)
 	config.Observe = progress.observe
 	progress.start()
+	stop := context.AfterFunc(ctx, progress.interrupted)
 	report, err := conformance.Run(ctx, config)
+	stop()
 	progress.close()
 	if err != nil {
 		return a.notJudged(ctx, seeds, err)
@@ -207,6 +209,9 @@ func (a *app) judge(ctx context.Context, f *checkRunFlags, config conformance.Co
 		err = printing
 	}
 	a.tellLeft(report.Left)
+	if f.keep {
+		a.say("topics and groups are kept: their names begin with %s", config.Prefix())
+	}
 	return r.outcome(a, err)
 }
 

@@ -147,6 +147,25 @@ func TestCheckOfWhatIsNoKafka(t *testing.T) {
 	}
 }
 
+// nonsense is an answer that is none.
+type nonsense struct{ kmsg.Response }
+
+func (nonsense) AppendTo(dst []byte) []byte { return append(dst, "\xff\xff\xff\xffnonsense"...) }
+
+// An answer that nobody can read is a failure of the cluster, with its bytes.
+func TestCheckOfUnreadableAnswers(t *testing.T) {
+	cluster := newKfake(t)
+	cluster.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		return nonsense{req.ResponseKind()}, nil, true
+	})
+	code, stdout, stderr := checkRun(t.Context(), "run", "L-01", "--yes", "-b", cluster.ListenAddrs()[0])
+	require.Equal(t, exitFindings, code, stdout+stderr)
+	require.Contains(t, stdout, "every answer is a Kafka answer")
+	require.Regexp(t, `bytes +\d+, beginning with [0-9a-f]*ffffffff6e6f6e73656e7365`, stdout)
+	require.Empty(t, topicNames(t, cluster))
+}
+
 // Without leave to make topics nothing is judged.
 func TestCheckWithoutRights(t *testing.T) {
 	cluster := newKfake(t)
