@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"example.com/readcommitted/conformance"
 )
@@ -133,9 +133,6 @@ func (f *checkFlags) config(runID string) conformance.Config {
 	return c
 }
 
-// checkClients are the readers that a run judges beside the cluster.
-func checkClients(_ []kgo.Opt) []conformance.Client { return nil }
-
 func newCheckCommand(a *app) *cobra.Command {
 	a.checkID = conformance.NewRunID()
 	f := newCheckFlags()
@@ -230,8 +227,14 @@ func (a *app) notJudged(ctx context.Context, seeds []string, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		return errInterrupted
-	case conformance.IsUnreachable(err):
+	case isOneBroker(err): // the others answer
+	case conformance.IsUnreachable(err), isLogin(err), isTLS(err):
 		err = a.connectError(seeds, err)
 	}
 	return &undecidedError{err}
+}
+
+func isOneBroker(err error) bool {
+	_, ok := errors.AsType[*conformance.BrokerError](err)
+	return ok
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
@@ -82,6 +83,9 @@ func nodeHook(cluster *localkafka.Cluster) func(context.Context, string, int32) 
 	}
 }
 
+// hookDelay is how long what a command left running may hold its output.
+const hookDelay = 5 * time.Second
+
 // hookTail bounds what is told of a command's output.
 const hookTail = 400
 
@@ -90,7 +94,9 @@ const hookTail = 400
 func shellHook(command string) func(context.Context, string, int32) error {
 	return func(ctx context.Context, action string, broker int32) error {
 		line := strings.NewReplacer("{action}", action, "{broker}", strconv.Itoa(int(broker))).Replace(command)
-		out, err := exec.CommandContext(ctx, "sh", "-c", line).CombinedOutput()
+		cmd := exec.CommandContext(ctx, "sh", "-c", line)
+		cmd.WaitDelay = hookDelay
+		out, err := cmd.CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("hook %s: %w: %s", line, err, oneLine(string(out[max(0, len(out)-hookTail):])))
 		}

@@ -240,3 +240,27 @@ func TestRealCheckOfLocalBrokers(t *testing.T) {
 	require.Equal(t, exitOK, code)
 	require.Contains(t, stdout, ": PASSED")
 }
+
+// One broker that nobody can reach is named; the others answer.
+func TestCheckOfAHalfReachableCluster(t *testing.T) {
+	cluster := newKfake(t, kfake.NumBrokers(2))
+	cluster.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		resp := req.ResponseKind().(*kmsg.MetadataResponse)
+		resp.Brokers = []kmsg.MetadataResponseBroker{{NodeID: 7, Host: "127.0.0.1", Port: 1}}
+		return resp, nil, true
+	})
+	code, stdout, stderr := checkRun(t.Context(), "run", "--yes", "-b", cluster.ListenAddrs()[0])
+	require.Equal(t, exitUndecided, code, stdout+stderr)
+	require.Contains(t, stderr, "error: the cluster names broker 7 at 127.0.0.1:1: unreachable: ")
+	require.Contains(t, stderr, "refused\nrcc: look at host and port: nothing listens there\n")
+}
+
+func TestCheckWithAWrongPassword(t *testing.T) {
+	cluster := newKfake(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "alice", "right"))
+	code, stdout, stderr := checkRun(t.Context(), asAlice(cluster, "run", "--yes")...)
+	require.Equal(t, exitUndecided, code, stdout+stderr)
+	require.Contains(t, stderr, "error: cannot log in at 127.0.0.1:")
+	require.Contains(t, stderr, "look at the user name and password of user alice")
+	require.NotContains(t, stderr, "secret")
+}
