@@ -151,6 +151,7 @@ func TestRunEndsWhenItsClusterDies(t *testing.T) {
 	var ended int
 	report, err := Run(t.Context(), Config{
 		Options: []kgo.Opt{kgo.SeedBrokers(cluster.ListenAddrs()...)}, RunID: NewRunID(), Parallel: 1, Slow: 0.1,
+		Select: []string{"L-01", "L-02", "A-01", "A-02"},
 		Observe: func(e Event) {
 			if e.Result != nil {
 				if ended++; ended == 2 {

@@ -222,3 +222,7 @@ func (r *Result) merge(level Level, of Result) {
 func IsUnreachable(err error) bool {
 	return errors.Is(err, wire.ErrUnreachable) || errors.Is(err, wire.ErrTimeout) || errors.Is(err, wire.ErrCut)
 }
+
+// IsUnreadable reports whether an error of Run says that what answered is no
+// Kafka broker.
+func IsUnreadable(err error) bool { return errors.Is(err, wire.ErrGarbage) }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -161,7 +162,7 @@ func (a *app) networkAdvice(err error) string {
 		return a.hangUpAdvice(err)
 	case errors.Is(err, context.DeadlineExceeded) && a.config.TLS():
 		return "look at host and port: a firewall may be in between, or the port does not speak TLS"
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return "look at host and port: a firewall may be in between"
 	}
 	return ""

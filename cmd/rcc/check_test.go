@@ -114,7 +114,7 @@ func TestCheckOfAClusterThatDies(t *testing.T) {
 			cluster.Close()
 		}
 	}()
-	code, stdout, stderr := checkRun(ctx, "run", "--yes", "-b", cluster.ListenAddrs()[0], "--slow", "0.1")
+	code, stdout, stderr := checkRun(ctx, "run", "L-01", "L-02", "A-01", "A-02", "--yes", "-b", cluster.ListenAddrs()[0], "--slow", "0.2")
 	require.Equal(t, exitUndecided, code, stdout+stderr)
 	require.Contains(t, stdout, ": NOT JUDGED")
 	require.Contains(t, stdout, "INCONCLUSIVE")
@@ -123,7 +123,10 @@ func TestCheckOfAClusterThatDies(t *testing.T) {
 
 // Who is no Kafka is not judged, in time and with a reason.
 func TestCheckOfWhatIsNoKafka(t *testing.T) {
-	for name, answer := range map[string]string{"garbage": "HTTP/1.1 400 Bad Request\r\n\r\n", "hang-up": ""} {
+	for name, tt := range map[string]struct{ answer, want string }{
+		"garbage": {"HTTP/1.1 400 Bad Request\r\n\r\n", "error: no Kafka at 127.0.0.1:"},
+		"hang-up": {"", "error: no broker answers at 127.0.0.1:"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 			require.NoError(t, err)
@@ -135,14 +138,15 @@ func TestCheckOfWhatIsNoKafka(t *testing.T) {
 						return
 					}
 					_, _ = conn.Read(make([]byte, 1024))
-					_, _ = conn.Write([]byte(answer))
+					_, _ = conn.Write([]byte(tt.answer))
 					_ = conn.Close()
 				}
 			}()
 			code, stdout, stderr := checkRun(t.Context(), "run", "--yes", "-b", listener.Addr().String())
 			require.Equal(t, exitUndecided, code, stdout+stderr)
 			require.Empty(t, stdout)
-			require.Contains(t, stderr, "rcc: error: ")
+			require.Contains(t, stderr, tt.want)
+			require.Contains(t, stderr, "\nrcc: look at the port and security.protocol: ")
 		})
 	}
 }
@@ -170,7 +174,7 @@ func TestCheckOfUnreadableAnswers(t *testing.T) {
 func TestCheckWithoutRights(t *testing.T) {
 	cluster := newKfake(t)
 	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics}, Err: kerr.TopicAuthorizationFailed, Count: -1})
-	code, stdout, stderr := checkRun(t.Context(), "run", "--yes", "-b", cluster.ListenAddrs()[0])
+	code, stdout, stderr := checkRun(t.Context(), "run", "A", "--yes", "-b", cluster.ListenAddrs()[0])
 	require.Equal(t, exitUndecided, code, stdout+stderr)
 	require.Contains(t, stdout, "not-authorised")
 	require.Contains(t, stdout, "no scenario was decided")
