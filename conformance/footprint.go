@@ -51,7 +51,7 @@ func newSteps() *steps {
 func (s *steps) watch(e *wire.Exchange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.requests[kmsg.NameForKey(e.Request.Key())] = true
+	s.requests[requestName(e.Request)] = true
 	switch req := e.Request.(type) {
 	case *kmsg.CreateTopicsRequest:
 		for _, t := range req.Topics {
@@ -78,6 +78,20 @@ func (s *steps) watch(e *wire.Exchange) {
 	}
 }
 
+// ofBroker is added to the name of a request about a broker, which takes other
+// rights than one about a topic.
+const ofBroker = ":broker"
+
+func requestName(req kmsg.Request) string {
+	name := kmsg.NameForKey(req.Key())
+	if configs, ok := req.(*kmsg.DescribeConfigsRequest); ok && slices.ContainsFunc(configs.Resources, func(r kmsg.DescribeConfigsRequestResource) bool {
+		return r.ResourceType == kmsg.ConfigResourceTypeBroker
+	}) {
+		name += ofBroker
+	}
+	return name
+}
+
 func (s *steps) footprint() Footprint {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,6 +111,9 @@ func (s *steps) footprint() Footprint {
 //go:embed footprints.txt
 var footprintsFile string
 
+// noRequests stands for none in that file.
+const noRequests = "-"
+
 var footprints = sync.OnceValue(func() map[string]Footprint {
 	out := map[string]Footprint{}
 	for line := range strings.Lines(footprintsFile) {
@@ -108,7 +125,9 @@ var footprints = sync.OnceValue(func() map[string]Footprint {
 		if _, err := fmt.Sscan(line, &id, &f.Topics, &f.Partitions, &f.TransactionalIDs, &f.Groups, &f.Bytes, &requests); err != nil {
 			panic(fmt.Sprintf("footprints.txt: %q: %v", line, err))
 		}
-		f.Requests = strings.Split(requests, ",")
+		if requests != noRequests {
+			f.Requests = strings.Split(requests, ",")
+		}
 		out[id] = f
 	}
 	return out

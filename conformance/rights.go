@@ -34,6 +34,7 @@ var rightsFor = map[string][]Right{
 	"OffsetForLeaderEpoch":       {{onTopic, "Read"}},
 	"DescribeProducers":          {{onTopic, "Read"}},
 	"DescribeConfigs":            {{onTopic, "DescribeConfigs"}},
+	"DescribeConfigs:broker":     {{onCluster, "DescribeConfigs"}},
 	"AlterConfigs":               {{onTopic, "AlterConfigs"}},
 	"IncrementalAlterConfigs":    {{onTopic, "AlterConfigs"}},
 	"AddPartitionsToTxn":         {{onID, "Write"}, {onTopic, "Write"}},

@@ -61,6 +61,9 @@ func writeFootprints(t *testing.T, report *conformance.Report) {
 		if made := measured[s.ID]; made != nil {
 			f, ok = *made, true
 		}
+		if ok && len(f.Requests) == 0 {
+			f.Requests = []string{"-"}
+		}
 		if ok {
 			fmt.Fprintf(&b, "%s %d %d %d %d %d %s\n", s.ID, f.Topics, f.Partitions, f.TransactionalIDs, f.Groups, f.Bytes, strings.Join(f.Requests, ","))
 		}
