@@ -78,16 +78,16 @@ func (s *steps) watch(e *wire.Exchange) {
 	}
 }
 
-// ofBroker is added to the name of a request about a broker, which takes other
-// rights than one about a topic.
-const ofBroker = ":broker"
+// brokerConfigs is a DescribeConfigs for a broker, which takes another right
+// than one for a topic.
+const brokerConfigs = "DescribeConfigs:broker"
 
 func requestName(req kmsg.Request) string {
 	name := kmsg.NameForKey(req.Key())
 	if configs, ok := req.(*kmsg.DescribeConfigsRequest); ok && slices.ContainsFunc(configs.Resources, func(r kmsg.DescribeConfigsRequestResource) bool {
 		return r.ResourceType == kmsg.ConfigResourceTypeBroker
 	}) {
-		name += ofBroker
+		return brokerConfigs
 	}
 	return name
 }

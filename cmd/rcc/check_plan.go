@@ -192,6 +192,8 @@ func (p *checkPlan) loss(r conformance.RightNeeded) string {
 	switch {
 	case len(r.Without) == 0 && r.Resource == "group":
 		return "groups stay behind"
+	case len(r.Without) == 0 && r.Resource == "cluster":
+		return "less is told"
 	case len(r.Without) == 0:
 		return "topics stay behind"
 	case len(r.Without) == len(p.Scenarios):
