@@ -189,20 +189,24 @@ func (p *checkPlan) makesLine() string {
 
 // loss says what is lost without a right.
 func (p *checkPlan) loss(r conformance.RightNeeded) string {
+	var words []string
 	switch {
-	case len(r.Without) == 0 && r.Resource == "group":
-		return "groups stay behind"
-	case len(r.Without) == 0 && r.Resource == "cluster":
-		return "less is told"
 	case len(r.Without) == 0:
-		return "topics stay behind"
 	case len(r.Without) == len(p.Scenarios):
-		return "every scenario is skipped"
+		words = append(words, "every scenario is skipped")
 	case 2*len(r.Without) > len(p.Scenarios):
 		rest := slices.DeleteFunc(slices.Clone(p.Scenarios), func(id string) bool { return slices.Contains(r.Without, id) })
-		return "every scenario is skipped but " + strings.Join(rest, " ")
+		words = append(words, "every scenario is skipped but "+strings.Join(rest, " "))
+	default:
+		words = append(words, "skipped: "+strings.Join(r.Without, " "))
 	}
-	return "skipped: " + strings.Join(r.Without, " ")
+	if r.Operation == "Delete" {
+		words = append(words, r.Resource+"s stay behind")
+	}
+	if len(words) == 0 {
+		return "less is told"
+	}
+	return strings.Join(words, "; ")
 }
 
 // skippedLines gather skipped scenarios by their reason.
