@@ -75,11 +75,11 @@ func (a *app) checkCleanup(ctx context.Context, age time.Duration, yes bool) err
 		a.say("nothing is left behind")
 		return nil
 	}
+	if !yes && (!isTerminal(a.stdin) || !isTerminal(a.stderr)) {
+		a.say("nothing was removed: give --yes to remove it")
+		return nil
+	}
 	if !yes {
-		if !isTerminal(a.stdin) || !isTerminal(a.stderr) {
-			a.say("nothing was removed: give --yes to remove it")
-			return nil
-		}
 		if err := a.ask(ctx, "remove all of it? [y/N] "); err != nil {
 			return err
 		}
