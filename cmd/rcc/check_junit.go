@@ -39,8 +39,13 @@ func (r *checkReport) suite(letter string) junit.Testsuite {
 	suite := junit.Testsuite{Name: letter + " " + conformance.FamilyName(letter)}
 	suite.SetTimestamp(r.Started)
 	for _, p := range [][2]string{
-		{"suite_version", r.Suite}, {"profile", string(r.Profile)}, {"run_id", r.RunID}, {"seed", fmt.Sprint(r.Seed)},
-		{"cluster_id", r.Cluster.ID}, {"brokers", fmt.Sprint(len(r.Cluster.Brokers))}, {"transaction_level", r.Cluster.Level},
+		{"suite_version", r.Suite},
+		{"profile", string(r.Profile)},
+		{"run_id", r.RunID},
+		{"seed", fmt.Sprint(r.Seed)},
+		{"cluster_id", r.Cluster.ID},
+		{"brokers", fmt.Sprint(len(r.Cluster.Brokers))},
+		{"transaction_level", r.Cluster.Level},
 		{"verdict", r.Verdict},
 	} {
 		suite.AddProperty(p[0], picture.Printable(p[1]))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"net"
@@ -17,7 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/readcommitted/conformance"
-	"example.com/readcommitted/internal/kafkatest"
+	"example.com/readcommitted/internal/localkafka"
 )
 
 // checkRun runs one command line in this process.
@@ -229,14 +230,10 @@ func TestCheckProgressTree(t *testing.T) {
 
 // Brokers of its own: no address, no question.
 func TestRealCheckOfLocalBrokers(t *testing.T) {
-	kafkatest.Real(t, kafkatest.Config{Control: true}) // skips where there are none
 	if os.Getenv("KAFKA_TEST") != "local" {
-		t.Skip("starts brokers")
+		t.Skip("starts brokers: run with KAFKA_TEST=local")
 	}
-	version := os.Getenv("KAFKA_VERSION")
-	if version == "" {
-		version = "4.4.0"
-	}
+	version := cmp.Or(os.Getenv("KAFKA_VERSION"), localkafka.DefaultVersion)
 	report := filepath.Join(t.TempDir(), "r.json")
 	begin := time.Now()
 	code, stdout, stderr := checkRun(t.Context(), "run", "--local", version, "--report", report)
