@@ -73,7 +73,7 @@ func (r *Result) undecided(require []string) bool {
 	if slices.ContainsFunc(require, (&Scenario{ID: r.ID}).matches) {
 		return true
 	}
-	return r.Class.Required() && !(r.Outcome == Skip && excused(r.Reason))
+	return r.Class.Required() && (r.Outcome != Skip || !excused(r.Reason))
 }
 
 // excused reports whether a reason to skip says that the cluster or the run has
