@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -41,8 +42,9 @@ func worse(a, b Outcome) Outcome {
 	return a
 }
 
-// Profile is a set of scenarios, each containing the ones before it but for
-// Destructive, which needs a hook, and Soak, which needs hours.
+// Profile is a set of scenarios. Smoke, Standard and Extended each contain the
+// ones before. Destructive are those that need a hook to the brokers, and Soak
+// those that need hours, and nothing else.
 type Profile string
 
 // The profiles.
@@ -69,15 +71,10 @@ func ParseProfile(name string) (Profile, error) {
 
 // includes reports whether a profile runs a scenario whose smallest one is of.
 func (p Profile) includes(of Profile) bool {
-	at := func(q Profile) int {
-		for i, r := range Profiles {
-			if q == r {
-				return i
-			}
-		}
-		return len(Profiles)
+	if p == Destructive || p == Soak {
+		return of == p
 	}
-	return at(of) <= at(p)
+	return slices.Index(Profiles, of) <= slices.Index(Profiles, p)
 }
 
 // Level is the version of the transaction protocol that a scenario's producers

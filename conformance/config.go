@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -16,7 +17,8 @@ type Config struct {
 	Options []kgo.Opt
 
 	// RunID is part of every name that the run makes. It has to be 8 to 32
-	// lower-case letters and digits.
+	// lower-case letters and digits; [NewRunID] makes one. [FindLeftovers] finds
+	// what runs with others left behind no more.
 	RunID string
 
 	Profile Profile  // default Standard
@@ -83,6 +85,11 @@ func (c Config) validate() error {
 	if len(c.Options) == 0 {
 		return errors.New("no options that say how to reach the cluster")
 	}
+	return c.validateChoice()
+}
+
+// validateChoice looks at what is chosen.
+func (c Config) validateChoice() error {
 	for _, selectors := range [][]string{c.Select, c.Require} {
 		for _, s := range selectors {
 			if !knownSelector(s) {
@@ -91,6 +98,18 @@ func (c Config) validate() error {
 		}
 	}
 	return nil
+}
+
+// selected are the scenarios of the run, in the order of the catalogue.
+func (c Config) selected() []*Scenario {
+	var out []*Scenario
+	for _, s := range Scenarios() {
+		named := slices.ContainsFunc(c.Select, s.matches) || slices.ContainsFunc(c.Require, s.matches)
+		if named || len(c.Select) == 0 && c.Profile.includes(s.Profile) {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // NamePrefix begins the names of everything that any run makes.

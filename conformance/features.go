@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"net"
+	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -31,6 +33,21 @@ type missingAPIError struct{ what string }
 
 func (e *missingAPIError) Error() string { return "the cluster cannot be judged: it has no " + e.what }
 
+// BrokerError says that one broker of a cluster cannot be asked, while another
+// one names it in its metadata.
+type BrokerError struct {
+	ID      int32
+	Address string // host:port, as the cluster names it
+	Err     error
+}
+
+func (e *BrokerError) Error() string {
+	return fmt.Sprintf("the cluster names broker %d at %s: %v", e.ID, e.Address, e.Err)
+}
+
+// Unwrap is for [errors.Is].
+func (e *BrokerError) Unwrap() error { return e.Err }
+
 // probe asks every broker what it can do.
 func probe(ctx context.Context, client *wire.Client) (*features, error) {
 	conn, err := client.Conn(ctx, wire.Bootstrap, "probe")
@@ -56,7 +73,7 @@ func probe(ctx context.Context, client *wire.Client) (*features, error) {
 		f.brokers = append(f.brokers, b.NodeID)
 		conn, err := client.Conn(ctx, b.NodeID, "probe")
 		if err != nil {
-			return nil, fmt.Errorf("broker %d at %s:%d: %w", b.NodeID, b.Host, b.Port, err)
+			return nil, &BrokerError{ID: b.NodeID, Address: net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port))), Err: err}
 		}
 		f.versions = intersect(f.versions, conn.Versions())
 	}

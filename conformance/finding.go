@@ -41,6 +41,9 @@ type Result struct {
 	Throttled time.Duration `json:"throttled_ns,omitempty"` // what the brokers asked the client to wait
 	Seed      uint64        `json:"seed"`
 
+	// Made is what it made on the cluster.
+	Made *Footprint `json:"made,omitempty"`
+
 	// Judged counts the answers that each invariant was held against.
 	Judged map[string]int `json:"judged,omitempty"`
 }

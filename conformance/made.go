@@ -47,13 +47,21 @@ const cleaning = time.Minute
 
 // cleanUp ends the transactions that are still open, by taking over every
 // transactional ID, and then deletes groups and topics. It returns what could
-// not be removed. It does its work also after the run was interrupted.
-func (r *run) cleanUp() (left []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), cleaning)
+// not be removed.
+func (r *run) cleanUp(ctx context.Context) (left []string) {
+	ctx, cancel := context.WithTimeout(ctx, cleaning)
 	defer cancel()
 	r.made.mu.Lock()
 	ids, groups, topics := slices.Clone(r.made.ids), slices.Clone(r.made.groups), slices.Clone(r.made.topics)
 	r.made.mu.Unlock()
+	if err := r.answers(ctx); err != nil { // nothing of it would work, each after a wait of its own
+		for kind, names := range map[string][]string{"transactional ID": ids, "group": groups, "topic": topics} {
+			for _, name := range names {
+				left = append(left, fmt.Sprintf("%s %s: %v", kind, name, err))
+			}
+		}
+		return slices.Sorted(slices.Values(left))
+	}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, defaultParallel)
@@ -80,6 +88,14 @@ func (r *run) cleanUp() (left []string) {
 		}
 	}
 	return left
+}
+
+// answers waits until the cluster answers at all.
+func (r *run) answers(ctx context.Context) error {
+	return r.untilTaken(ctx, func() (int16, error) {
+		_, err := r.controller(ctx)
+		return 0, err
+	})
 }
 
 // takeOver re-initializes a transactional ID, which aborts what is open.
@@ -111,7 +127,7 @@ func (r *run) deleteTopic(ctx context.Context, topic string) error {
 	req := kmsg.NewPtrDeleteTopicsRequest()
 	req.Version = r.features.max(kmsg.DeleteTopics, 5) // by name in one field
 	req.TimeoutMillis, req.TopicNames = 10_000, []string{topic}
-	broker := wire.Bootstrap
+	broker := wire.Bootstrap // brokers hand it on to the controller, and those that do not say so
 	return r.untilTaken(ctx, func() (int16, error) {
 		e := r.client.Do(ctx, broker, "cleanup", req)
 		if e.Err != nil {
@@ -120,10 +136,11 @@ func (r *run) deleteTopic(ctx context.Context, topic string) error {
 		}
 		for _, t := range e.Response.(*kmsg.DeleteTopicsResponse).Topics {
 			switch t.ErrorCode {
-			case 0, kerr.UnknownTopicOrPartition.Code:
+			case kerr.UnknownTopicOrPartition.Code:
 			case kerr.NotController.Code:
-				broker = r.controller(ctx)
-				return t.ErrorCode, nil
+				controller, err := r.controller(ctx)
+				broker = controller
+				return kerr.RequestTimedOut.Code, err // try again
 			default:
 				return t.ErrorCode, nil
 			}
@@ -132,18 +149,18 @@ func (r *run) deleteTopic(ctx context.Context, topic string) error {
 	})
 }
 
-// controller is who changes topics, any broker if nobody says.
-func (r *run) controller(ctx context.Context) int32 {
+// controller is the broker that deletes topics.
+func (r *run) controller(ctx context.Context) (int32, error) {
 	req := kmsg.NewPtrMetadataRequest()
 	req.Version = r.features.max(kmsg.Metadata, 12)
-	req.Topics = []kmsg.MetadataRequestTopic{} // none; null would be all
+	req.Topics = []kmsg.MetadataRequestTopic{}
 	e := r.client.Do(ctx, wire.Bootstrap, "cleanup", req)
 	if e.Err != nil {
-		return wire.Bootstrap
+		return wire.Bootstrap, e.Err
 	}
 	resp := e.Response.(*kmsg.MetadataResponse)
 	r.client.Learn(resp)
-	return resp.ControllerID
+	return resp.ControllerID, nil
 }
 
 func (r *run) deleteGroup(ctx context.Context, group string) error {

@@ -34,7 +34,7 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 		return nil, err
 	}
 	defer r.client.Close()
-	return r.judge(ctx, r.selected()), nil
+	return r.judge(ctx, r.config.selected()), nil
 }
 
 // judge runs scenarios and removes what they made.
@@ -42,7 +42,7 @@ func (r *run) judge(ctx context.Context, scenarios []*Scenario) *Report {
 	report := r.newReport()
 	report.Results = r.all(ctx, scenarios)
 	if !r.config.Keep {
-		report.Left = r.cleanUp()
+		report.Left = r.cleanUp(context.WithoutCancel(ctx))
 	}
 	report.finish()
 	return report
@@ -68,18 +68,6 @@ func newRun(ctx context.Context, config Config) (*run, error) {
 		return nil, err
 	}
 	return r, nil
-}
-
-// selected are the scenarios of the run, in the order of the catalogue.
-func (r *run) selected() []*Scenario {
-	var out []*Scenario
-	for _, s := range Scenarios() {
-		named := slices.ContainsFunc(r.config.Select, s.matches)
-		if named || len(r.config.Select) == 0 && r.config.Profile.includes(s.Profile) {
-			out = append(out, s)
-		}
-	}
-	return out
 }
 
 // all runs scenarios, several at a time, and those that measure time alone
@@ -119,6 +107,9 @@ func (r *run) all(ctx context.Context, scenarios []*Scenario) []Result {
 	return results
 }
 
+// interrupted is the reason of what was not decided before the run was stopped.
+const interrupted = "interrupted"
+
 // one decides a scenario: at each level that it has, and once more with double
 // bounds if only time was missed.
 func (r *run) one(ctx context.Context, s *Scenario, begin time.Time) Result {
@@ -128,7 +119,7 @@ func (r *run) one(ctx context.Context, s *Scenario, begin time.Time) Result {
 		result.Outcome, result.Reason = Skip, reason
 		return result
 	case ctx.Err() != nil:
-		result.Outcome, result.Reason = Inconclusive, "interrupted"
+		result.Outcome, result.Reason = Inconclusive, interrupted
 		return result
 	case r.config.MaxTime > 0 && time.Since(begin) > r.config.MaxTime:
 		result.Outcome, result.Reason = Skip, ReasonMaxTime
@@ -136,6 +127,9 @@ func (r *run) one(ctx context.Context, s *Scenario, begin time.Time) Result {
 	}
 	for _, level := range s.levels.of(r.features.newest) {
 		result.merge(level, r.retried(ctx, s, level))
+	}
+	if ctx.Err() != nil && result.Outcome == Inconclusive {
+		result.Reason = interrupted
 	}
 	return result
 }
@@ -150,6 +144,7 @@ func (r *run) retried(ctx context.Context, s *Scenario, level Level) Result {
 	}
 	second := r.trial(ctx, s, level, 2)
 	second.Duration += first.Duration
+	second.Made.add(*first.Made)
 	second.Facts = append(second.Facts, "at first: "+missed)
 	if second.Outcome == Pass || second.Outcome == Warn || second.Outcome == Skip {
 		second.Outcome, second.Reason = Warn, "flaky: passed with its bounds doubled"
@@ -184,9 +179,12 @@ func (r *run) trial(ctx context.Context, s *Scenario, level Level, attempt int) 
 		rand:   rand.New(rand.NewPCG(r.config.Seed, seedOf(s.ID, level))),
 		places: map[model.Partition]*place{}, endings: map[string]time.Time{},
 	}
-	t.client = wire.New(r.wire, nil)
+	made := newSteps()
+	t.client = wire.New(r.wire, made.watch)
 	defer t.client.Close()
 	t.play()
+	footprint := made.footprint()
+	t.result.Made = &footprint
 	return t.result
 }
 
@@ -211,6 +209,12 @@ func (r *Result) merge(level Level, of Result) {
 	r.Levels = append(r.Levels, level.String())
 	r.Duration += of.Duration
 	r.Throttled += of.Throttled
+	if of.Made != nil {
+		if r.Made == nil {
+			r.Made = &Footprint{}
+		}
+		r.Made.add(*of.Made)
+	}
 	for _, f := range of.Facts {
 		if !slices.Contains(r.Facts, f) {
 			r.Facts = append(r.Facts, f)
@@ -237,3 +241,7 @@ func (r *Result) skippedAt(levels []string) {
 func IsUnreachable(err error) bool {
 	return errors.Is(err, wire.ErrUnreachable) || errors.Is(err, wire.ErrTimeout) || errors.Is(err, wire.ErrCut)
 }
+
+// IsUnreadable reports whether an error of Run says that what answered is no
+// Kafka broker.
+func IsUnreadable(err error) bool { return errors.Is(err, wire.ErrGarbage) }

@@ -34,6 +34,9 @@ func (s *Scenario) Family() string { return s.ID[:1] }
 // Needs are what the cluster or the run must have, in words.
 func (s *Scenario) Needs() []string {
 	var out []string
+	if s.levels == onlyTV2 {
+		out = append(out, needTV2.what)
+	}
 	for _, n := range s.needs {
 		out = append(out, n.what)
 	}

@@ -69,6 +69,9 @@ func (t *trial) fetch(p model.Partition, offset int64, spec fetchSpec) answer {
 			t.refresh(p)
 			continue
 		}
+		if refusal(v.ErrorCode) == ReasonNotAuthorized {
+			t.refused("fetch of "+p.String(), v.ErrorCode)
+		}
 		return answer{v, e.Took()}
 	}
 }

@@ -104,6 +104,9 @@ func (t *trial) refresh(p model.Partition) int32 {
 	var id [16]byte
 	if !t.until(t.bound(settled), "a leader of "+p.String(), func() bool {
 		topic := t.describe(p.Topic)
+		if refusal(topic.ErrorCode) == ReasonNotAuthorized {
+			t.refused("metadata of "+p.Topic, topic.ErrorCode)
+		}
 		for _, partition := range topic.Partitions {
 			if partition.Partition == p.Index && partition.ErrorCode == 0 {
 				leader, epoch, id = partition.Leader, partition.LeaderEpoch, topic.TopicID

@@ -1,258 +1,133 @@
 package conformance
 
 import (
-	"context"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"example.com/readcommitted/conformance/internal/model"
-	"example.com/readcommitted/internal/kafkatest"
 )
 
-// judgedBy runs scenarios of a test's own as a whole run.
-func judgedBy(ctx context.Context, t *testing.T, c *kafkatest.Cluster, change func(*Config), scenarios ...*Scenario) *Report {
-	t.Helper()
-	config := Config{Options: []kgo.Opt{kgo.SeedBrokers(c.Addrs()...)}, RunID: newRunID(t)}
-	if change != nil {
-		change(&config)
-	}
-	r, err := newRun(t.Context(), config)
-	require.NoError(t, err)
-	defer r.client.Close()
-	return r.judge(ctx, scenarios)
+// finding is one about a subject.
+func finding(subject Subject, outcome Outcome) []Finding {
+	return []Finding{{Subject: subject, Outcome: outcome, Offset: -1}}
 }
 
-// scenario is a MUST scenario with a script, at one level.
-func scenario(script func(*trial)) *Scenario {
-	return &Scenario{ID: "T-01", Name: "test", Class: Must, Requirement: "r", Consequence: "c", levels: onlyTV1, run: script}
-}
-
-func as(class Class, s *Scenario) *Scenario { s.Class = class; return s }
-
-// verdict runs one scenario on a cluster and returns its result.
-func verdict(t *testing.T, c *kafkatest.Cluster, s *Scenario) Result {
-	t.Helper()
-	report := judgedBy(t.Context(), t, c, nil, s)
-	require.Empty(t, report.Left)
-	return report.Results[0]
-}
-
-var nowhere = model.Partition{}
-
-func TestOutcomesOfScripts(t *testing.T) {
-	c := kafkatest.Fake(t, kafkatest.Config{})
-	seen := func(t *trial) { t.witness(true, "") }
-	miss := func(class Class) func(*trial) {
-		return func(t *trial) { seen(t); t.expectAs(class, false, nowhere, -1, "e", "o") }
-	}
-	for _, k := range []struct {
-		name   string
-		s      *Scenario
-		want   Outcome
-		reason string
+func TestVerdictFollowsFromResults(t *testing.T) {
+	passed := Result{ID: "A-01", Class: Must, Outcome: Pass}
+	for _, tt := range []struct {
+		name     string
+		result   Result
+		terms    Terms
+		want     Verdict
+		findings bool
+		judged   bool
 	}{
-		{"nothing missed", scenario(seen), Pass, ""},
-		{"no witness called", scenario(func(*trial) {}), Inconclusive, "no witness"},
-		{"no witness seen", scenario(func(t *trial) { t.witness(false, "the log is %s", "empty") }), Inconclusive, "no witness: the log is empty"},
-		{"one of two witnesses not seen", scenario(func(t *trial) { t.witness(false, "x"); t.witness(true, "") }), Inconclusive, "no witness: x"},
-		{"a miss without a witness", scenario(func(t *trial) { t.expect(false, nowhere, -1, "e", "o"); t.witness(false, "x") }), Inconclusive, "no witness: x"},
-		{"MUST missed", scenario(miss(Must)), Fail, ""},
-		{"SHOULD missed", scenario(miss(Should)), Warn, ""},
-		{"INFO missed", scenario(miss(Info)), Pass, ""},
-		{"SHOULD missed by its class", as(Should, scenario(func(t *trial) { seen(t); t.expect(false, nowhere, -1, "e", "o") })), Warn, ""},
-		{"skipped", scenario(func(t *trial) { t.skip(ReasonRefused) }), Skip, ReasonRefused},
-		{"skipped after a miss", scenario(func(t *trial) { miss(Must)(t); t.skip(ReasonRefused) }), Fail, ReasonRefused},
-		{"undecided", scenario(func(t *trial) { t.undecided("it is %d", 7) }), Inconclusive, "it is 7"},
-		{"undecided after a miss", scenario(func(t *trial) { miss(Must)(t); t.undecided("x") }), Fail, "x"},
-		{"undecided after a warning", scenario(func(t *trial) { miss(Should)(t); t.undecided("x") }), Inconclusive, "x"},
-		{"not allowed", scenario(func(t *trial) { t.refused("create topic", kerr.TopicAuthorizationFailed.Code) }), Skip, ReasonNotAuthorized},
-		{"refused by a policy", scenario(func(t *trial) { t.refused("create topic", kerr.PolicyViolation.Code) }), Skip, ReasonRefused},
-		{"refused for something else", scenario(func(t *trial) { t.refused("x", kerr.UnknownServerError.Code) }), Inconclusive, "x: UNKNOWN_SERVER_ERROR"},
-		{"a request that the cluster does not have", scenario(func(t *trial) { t.version(kmsg.Fetch, 0) }), Skip, ReasonAbsent},
+		{name: "pass", result: Result{ID: "L-01", Class: Must, Outcome: Pass}, judged: true},
+		{
+			name:   "failure of the cluster",
+			result: Result{ID: "L-01", Class: Must, Outcome: Fail, Findings: finding(OfCluster, Fail)},
+			want:   Verdict{Failed: []string{"L-01"}}, findings: true, judged: true,
+		},
+		{
+			name:   "an invariant's failure in a scenario that only should",
+			result: Result{ID: "P-03", Class: Should, Outcome: Fail, Findings: finding(OfCluster, Fail)},
+			want:   Verdict{Failed: []string{"P-03"}}, findings: true, judged: true,
+		},
+		{name: "failure of a client", result: Result{ID: "C-01", Class: Must, Outcome: Fail, Findings: finding(OfClient("kgo"), Fail)}, judged: true},
+		{
+			name:   "failure of the checker",
+			result: Result{ID: "L-01", Class: Must, Outcome: Inconclusive, Findings: finding(OfChecker, Warn)},
+			want:   Verdict{Undecided: []string{"L-01"}},
+		},
+		{name: "warning", result: Result{ID: "P-03", Class: Should, Outcome: Warn, Findings: finding(OfCluster, Warn)}, judged: true},
+		{
+			name:   "warning, strictly",
+			result: Result{ID: "P-03", Class: Should, Outcome: Warn, Findings: finding(OfCluster, Warn)},
+			terms:  Terms{Strict: true}, want: Verdict{Failed: []string{"P-03"}}, findings: true, judged: true,
+		},
+		{
+			name:   "flaky, strictly",
+			result: Result{ID: "L-04", Class: Live, Outcome: Warn, Reason: "flaky"},
+			terms:  Terms{Strict: true}, want: Verdict{Failed: []string{"L-04"}}, findings: true, judged: true,
+		},
+		{
+			name:   "warning about a client, strictly",
+			result: Result{ID: "C-04", Class: Should, Outcome: Warn, Findings: finding(OfClient("kgo"), Warn)},
+			terms:  Terms{Strict: true}, judged: true,
+		},
+		{
+			name:   "required, not decided",
+			result: Result{ID: "L-01", Class: Must, Outcome: Inconclusive},
+			want:   Verdict{Undecided: []string{"L-01"}},
+		},
+		{name: "not required, not decided", result: Result{ID: "P-03", Class: Should, Outcome: Inconclusive}, judged: true},
+		{
+			name:   "a failure beside what was not decided",
+			result: Result{ID: "L-01", Class: Must, Outcome: Fail, Reason: "a step did not work", Findings: finding(OfCluster, Fail)},
+			want:   Verdict{Failed: []string{"L-01"}}, findings: true, judged: true,
+		},
+		{name: "the cluster has no such thing", result: Result{ID: "V-04", Class: Must, Outcome: Skip, Reason: ReasonNoLevel}, judged: true},
+		{
+			name:   "a right is missing",
+			result: Result{ID: "L-01", Class: Must, Outcome: Skip, Reason: ReasonNotAuthorized},
+			want:   Verdict{Undecided: []string{"L-01"}},
+		},
+		{
+			name:   "out of time",
+			result: Result{ID: "L-01", Class: Must, Outcome: Skip, Reason: ReasonMaxTime},
+			want:   Verdict{Undecided: []string{"L-01"}},
+		},
+		{
+			name:   "asked for, and skipped",
+			result: Result{ID: "P-03", Class: Should, Outcome: Skip, Reason: ReasonAbsent},
+			terms:  Terms{Require: []string{"p-03"}}, want: Verdict{Undecided: []string{"P-03"}},
+		},
+		{
+			name:   "its family is asked for",
+			result: Result{ID: "P-03", Class: Info, Outcome: Inconclusive},
+			terms:  Terms{Require: []string{"P"}}, want: Verdict{Undecided: []string{"P-03"}},
+		},
+		{
+			name:   "known to fail, and fails",
+			result: Result{ID: "L-01", Class: Must, Outcome: Fail, Findings: finding(OfCluster, Fail)},
+			terms:  Terms{KnownFailing: map[string]string{"L-01": ""}}, want: Verdict{Expected: []string{"L-01"}}, judged: true,
+		},
+		{
+			name:   "known to fail, and cannot be decided",
+			result: Result{ID: "L-01", Class: Must, Outcome: Inconclusive},
+			terms:  Terms{KnownFailing: map[string]string{"L-01": ""}}, want: Verdict{Expected: []string{"L-01"}}, judged: true,
+		},
+		{
+			name:   "known to fail, and passes",
+			result: Result{ID: "L-01", Class: Must, Outcome: Pass},
+			terms:  Terms{KnownFailing: map[string]string{"L-01": ""}}, want: Verdict{Passed: []string{"L-01"}}, findings: true, judged: true,
+		},
+		{
+			name:   "known to fail, and not part of the run",
+			result: Result{ID: "L-01", Class: Must, Outcome: Pass},
+			terms:  Terms{KnownFailing: map[string]string{"L-02": ""}}, judged: true,
+		},
 	} {
-		t.Run(k.name, func(t *testing.T) {
-			r := verdict(t, c, k.s)
-			require.Equal(t, k.want, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
-			require.Contains(t, r.Reason, k.reason)
-			require.Equal(t, k.reason == "", r.Reason == "")
+		t.Run(tt.name, func(t *testing.T) {
+			report := &Report{Results: []Result{passed, tt.result}}
+			got := report.Judge(tt.terms)
+			require.ElementsMatch(t, tt.want.Failed, got.Failed)
+			require.ElementsMatch(t, tt.want.Expected, got.Expected)
+			require.ElementsMatch(t, tt.want.Passed, got.Passed)
+			require.ElementsMatch(t, tt.want.Undecided, got.Undecided)
+			require.Equal(t, tt.findings, got.Findings())
+			require.Equal(t, tt.judged, got.Judged())
 		})
 	}
 }
 
-func TestPanicsAreTheCheckersOwn(t *testing.T) {
-	c := kafkatest.Fake(t, kafkatest.Config{})
-	for name, script := range map[string]func(*trial){
-		"in the script":        func(*trial) { panic("oh") },
-		"in one of several":    func(t *trial) { t.together(func() { panic("oh") }, func() { t.pause(time.Minute, "the end") }) },
-		"after the assertions": func(t *trial) { t.witness(true, ""); t.views = append(t.views, nil, nil) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := verdict(t, c, scenario(script))
-			require.Equal(t, Inconclusive, r.Outcome)
-			require.Len(t, r.Findings, 1)
-			require.Equal(t, OfChecker, r.Findings[0].Subject)
-			require.False(t, r.Of(OfCluster, Fail))
-			require.Contains(t, r.Findings[0].Observed, "conformance/", "the stack says where")
-		})
-	}
-}
-
-func TestDeadlines(t *testing.T) {
-	c := kafkatest.Fake(t, kafkatest.Config{})
-	s := scenario(func(t *trial) { t.witness(true, ""); t.pause(time.Minute, "the end") })
-	s.Limit = 100 * time.Millisecond
-	r := verdict(t, c, s)
-	require.Equal(t, Inconclusive, r.Outcome)
-	require.Contains(t, r.Reason, "out of time: waiting for the end")
-	require.Less(t, r.Duration, 30*time.Second)
-}
-
-func TestFindingsOfOneKindAreCounted(t *testing.T) {
-	r := verdict(t, kafkatest.Fake(t, kafkatest.Config{}), scenario(func(t *trial) {
-		t.witness(true, "")
-		for range 10 {
-			t.expect(false, nowhere, -1, "e", "o")
-			t.expectAs(Should, false, nowhere, -1, "e", "o")
-		}
-	}))
-	require.Len(t, r.Findings, 6)
-	count := map[Outcome]int{}
-	for _, f := range r.Findings {
-		count[f.Outcome] += 1 + f.Repeated
-	}
-	require.Equal(t, map[Outcome]int{Fail: 10, Warn: 10}, count)
-}
-
-// What only missed its bounds is tried again with the bounds doubled. What is
-// unsafe is not.
-func TestSecondChances(t *testing.T) {
-	c := kafkatest.Fake(t, kafkatest.Config{})
-	for _, k := range []struct {
-		name   string
-		class  Class
-		script func(t *trial, first bool)
-		runs   int
-		want   Outcome
-		reason string
-	}{
-		{"LIVE, in time the second time", Live, func(t *trial, first bool) { t.expect(!first, nowhere, -1, "e", "late") }, 2, Warn, "flaky"},
-		{"LIVE, late both times", Live, func(t *trial, _ bool) { t.expect(false, nowhere, -1, "e", "late") }, 2, Fail, ""},
-		{"LIVE, undecided the second time", Live, func(t *trial, first bool) {
-			t.expect(!first, nowhere, -1, "e", "late")
-			if !first {
-				t.undecided("x")
-			}
-		}, 2, Inconclusive, "x"},
-		{"LIVE, in time", Live, func(*trial, bool) {}, 1, Pass, ""},
-		{"LIVE, unsafe once", Live, func(t *trial, first bool) { t.expectAs(Must, !first, nowhere, -1, "e", "unsafe") }, 1, Fail, ""},
-		{"LIVE, late and unsafe once", Live, func(t *trial, first bool) {
-			t.expect(!first, nowhere, -1, "e", "late")
-			t.expectAs(Must, !first, nowhere, -1, "e", "unsafe")
-		}, 1, Fail, ""},
-		{"LIVE, an invariant broken once", Live, func(t *trial, first bool) {
-			t.expect(!first, nowhere, -1, "e", "late")
-			if first {
-				t.breach(nowhere, model.Breach{Invariant: "U3", Severity: model.Failure})
-			}
-		}, 1, Fail, ""},
-		{"MUST, unsafe once", Must, func(t *trial, first bool) { t.expect(!first, nowhere, -1, "e", "unsafe") }, 1, Fail, ""},
-		{"MUST, a part about time late once", Must, func(t *trial, first bool) { t.expectAs(Live, !first, nowhere, -1, "e", "late") }, 2, Warn, "flaky"},
-		{"MUST, missed after a bound was over", Must, func(t *trial, first bool) {
-			if first {
-				t.beLate()
-			}
-			t.expect(!first, nowhere, -1, "e", "o")
-		}, 2, Warn, "flaky"},
-	} {
-		t.Run(k.name, func(t *testing.T) {
-			runs := 0
-			var bounds []time.Duration
-			r := verdict(t, c, as(k.class, scenario(func(t *trial) {
-				runs++
-				bounds = append(bounds, t.bound(time.Second))
-				t.witness(true, "")
-				k.script(t, runs == 1)
-			})))
-			require.Equal(t, k.want, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
-			require.Contains(t, r.Reason, k.reason)
-			require.Equal(t, []time.Duration{time.Second, 2 * time.Second}[:k.runs], bounds)
-			if k.want == Warn {
-				require.Empty(t, r.Findings)
-				require.True(t, strings.HasPrefix(r.Facts[0], "at first: "), r.Facts)
-			}
-		})
-	}
-}
-
-func TestLevelsAreMerged(t *testing.T) {
-	pass, fail := Result{Outcome: Pass}, Result{Outcome: Fail, Findings: []Finding{{Outcome: Fail}}}
-	skip := Result{Outcome: Skip, Reason: ReasonRefused}
-	undecided, flaky := Result{Outcome: Inconclusive, Reason: "cut"}, Result{Outcome: Warn, Reason: "flaky"}
-	for _, k := range []struct {
-		name        string
-		first, then Result
-		want        Outcome
-		reason      string
-		fact        string
-	}{
-		{"both pass", pass, pass, Pass, "", ""},
-		{"the first fails", fail, pass, Fail, "", ""},
-		{"the second fails", pass, fail, Fail, "", ""},
-		{"a failure outweighs what is undecided", undecided, fail, Fail, "", ""},
-		{"the other way round", fail, undecided, Fail, "", ""},
-		{"undecided is not a pass", pass, undecided, Inconclusive, "cut", ""},
-		{"undecided outweighs a warning", undecided, flaky, Inconclusive, "cut", ""},
-		{"both skipped", skip, skip, Skip, ReasonRefused, ""},
-		{"the first skipped", skip, pass, Pass, "", "skipped at TV1: config-refused"},
-		{"the second skipped", pass, skip, Pass, "", "skipped at TV2: config-refused"},
-		{"flaky", pass, flaky, Warn, "flaky", ""},
-	} {
-		t.Run(k.name, func(t *testing.T) {
-			var r Result
-			r.merge(TV1, k.first)
-			r.merge(TV2, k.then)
-			require.Equal(t, k.want, r.Outcome)
-			require.Equal(t, k.reason, r.Reason)
-			require.Equal(t, []string{"TV1", "TV2"}, r.Levels)
-			require.Equal(t, k.fact, strings.Join(r.Facts, ","))
-		})
-	}
-}
-
-func TestReasonsForWhichNothingRuns(t *testing.T) {
-	c := kafkatest.Fake(t, kafkatest.Config{})
-	never := func(*trial) { panic("it must not run") }
-	with := func(n need) *Scenario { s := scenario(never); s.needs = []need{n}; return s }
-	for _, k := range []struct {
-		name   string
-		change func(*Config)
-		s      *Scenario
-		want   string
-	}{
-		{"no such request", nil, with(needAPI(kmsg.Fetch, 99)), ReasonAbsent},
-		{"too few brokers", nil, with(needBrokers(2)), ReasonFewBrokers},
-		{"no hook", nil, with(needHook), ReasonNoHook},
-		{"no leave", nil, with(needAdmin), ReasonNoAdmin},
-		{"no client", nil, with(needClient), ReasonNoClient},
-		{"no time left", func(c *Config) { c.MaxTime = time.Nanosecond }, scenario(never), ReasonMaxTime},
-	} {
-		t.Run(k.name, func(t *testing.T) {
-			r := judgedBy(t.Context(), t, c, k.change, k.s).Results[0]
-			require.Equal(t, Skip, r.Outcome)
-			require.Equal(t, k.want, r.Reason)
-		})
-	}
-	t.Run("interrupted", func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		r := judgedBy(ctx, t, c, nil, scenario(never)).Results[0]
-		require.Equal(t, Inconclusive, r.Outcome)
-		require.Equal(t, "interrupted", r.Reason)
-	})
+// A run that decided nothing says nothing, whatever was known before.
+func TestNothingDecidedIsNoPass(t *testing.T) {
+	report := &Report{Results: []Result{
+		{ID: "R-04", Class: Must, Outcome: Skip, Reason: ReasonNoHook},
+		{ID: "L-01", Class: Must, Outcome: Inconclusive},
+	}}
+	verdict := report.Judge(Terms{KnownFailing: map[string]string{"L-01": ""}})
+	require.True(t, verdict.Nothing)
+	require.False(t, verdict.Judged())
+	require.False(t, (&Report{}).Judge(Terms{}).Judged())
 }
