@@ -27,6 +27,7 @@ func (t *trial) reportAs(class Class, p model.Partition, offset int64, expected,
 		Requirement: t.scenario.Requirement, Consequence: t.scenario.Consequence,
 		Topic: p.Topic, Partition: p.Index, Offset: offset,
 		Expected: expected, Observed: observed,
+		late: class == Live,
 	}
 	switch class {
 	case Must, Live:

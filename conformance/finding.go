@@ -22,6 +22,8 @@ type Finding struct {
 	Exchanges   []string `json:"exchanges,omitempty"` // the answers before it, decoded, the newest last
 	Bytes       []byte   `json:"bytes,omitempty"`     // of an answer that nobody can read
 	Repeated    int      `json:"repeated,omitempty"`  // how many more like it there were
+
+	late bool // a bound on time was missed, which a busy machine does too
 }
 
 // Result is what became of one scenario.
@@ -66,6 +68,16 @@ func (r *Result) settle() {
 	for i := range r.Findings {
 		r.Outcome = worse(r.Outcome, r.Findings[i].Outcome)
 	}
+}
+
+// onlyLate reports whether nothing but bounds on time made the result fail.
+func (r *Result) onlyLate() bool {
+	for i := range r.Findings {
+		if r.Findings[i].Outcome == Fail && !r.Findings[i].late {
+			return false
+		}
+	}
+	return true
 }
 
 // Of reports whether a finding with this outcome is about a subject.

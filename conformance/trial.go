@@ -27,6 +27,7 @@ type trial struct {
 	level    Level
 	client   *wire.Client
 	rand     *rand.Rand
+	attempt  int     // 1, or 2 for the second chance of one that missed a bound
 	patience float64 // scales bounds on time
 
 	mu        sync.Mutex
