@@ -1,0 +1,141 @@
+package conformance
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"example.com/readcommitted/conformance/internal/model"
+	"example.com/readcommitted/conformance/internal/wire"
+)
+
+// parked is a Fetch that waits at the broker while the script goes on. The
+// script has to close it.
+type parked struct {
+	t      *trial
+	p      model.Partition
+	offset int64
+	spec   fetchSpec
+	again  bool // after an empty answer
+
+	ctx     context.Context //nolint:containedctx // the life of the requests
+	cancel  context.CancelFunc
+	answers chan *wire.Exchange // at most one is on its way
+	running sync.WaitGroup
+
+	mu    sync.Mutex
+	empty []*wire.Exchange
+}
+
+// park sends a Fetch on a connection of its own and does not wait.
+func (t *trial) park(p model.Partition, offset int64, spec fetchSpec) *parked {
+	return t.parkFor(p, offset, spec, false)
+}
+
+// parkForData is park with a Fetch that is sent anew after each empty answer,
+// as readers do.
+func (t *trial) parkForData(p model.Partition, offset int64, spec fetchSpec) *parked {
+	return t.parkFor(p, offset, spec, true)
+}
+
+func (t *trial) parkFor(p model.Partition, offset int64, spec fetchSpec, again bool) *parked {
+	k := &parked{t: t, p: p, offset: offset, spec: spec, again: again, answers: make(chan *wire.Exchange, 1)}
+	k.ctx, k.cancel = context.WithCancel(t.ctx)
+	k.send()
+	return k
+}
+
+func (k *parked) send() {
+	req, broker := k.t.fetchRequest(k.p, k.offset, k.spec), k.t.leader(k.p)
+	k.running.Go(func() {
+		for {
+			e := k.t.client.Do(k.ctx, broker, "parked", req)
+			if !k.again || !isEmpty(e) || k.ctx.Err() != nil {
+				k.answers <- e
+				return
+			}
+			k.mu.Lock()
+			k.empty = append(k.empty, e)
+			k.mu.Unlock()
+			time.Sleep(pollPause)
+		}
+	})
+}
+
+// isEmpty reports whether an answer says that there is nothing yet.
+func isEmpty(e *wire.Exchange) bool {
+	resp, ok := e.Response.(*kmsg.FetchResponse)
+	if !ok || e.Throttled() || resp.ErrorCode != 0 || len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
+		return false
+	}
+	rp := &resp.Topics[0].Partitions[0]
+	return rp.ErrorCode == 0 && len(rp.RecordBatches) == 0
+}
+
+// close gives up on an answer that has not come, and keeps the empty ones to
+// be judged.
+func (k *parked) close() {
+	k.cancel()
+	k.running.Wait()
+	for _, e := range k.empty {
+		k.t.viewOf(k.p, k.offset, k.spec, e, false)
+	}
+	k.empty = nil
+}
+
+// empties is how many answers were empty so far.
+func (k *parked) empties() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.empty)
+}
+
+// answer waits for the answer; false if none came in time. The time that a
+// throttle or a change of leader takes does not count.
+func (k *parked) answer(limit time.Duration) (answer, bool) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for {
+		var e *wire.Exchange
+		select {
+		case e = <-k.answers:
+		case <-timer.C:
+			select {
+			case e = <-k.answers:
+			default:
+				return answer{}, false
+			}
+		}
+		if a, ok := k.take(e); ok {
+			return a, true
+		}
+		k.send()
+		timer.Reset(limit)
+	}
+}
+
+// take makes a view of an exchange, false if it has to be repeated.
+func (k *parked) take(e *wire.Exchange) (answer, bool) {
+	t := k.t
+	if e.Err != nil || e.Throttled() {
+		t.remember(step{exchange: e})
+	}
+	if e.Err != nil {
+		t.broken("fetch of "+k.p.String(), e)
+	}
+	if e.Throttled() {
+		t.pause(time.Duration(e.ThrottleMillis())*time.Millisecond, "the end of a throttle")
+		return answer{}, false
+	}
+	v := t.viewOf(k.p, k.offset, k.spec, e, false)
+	if v == nil {
+		t.undecided("fetch of %s: an answer without the partition (error %s)", k.p, codeName(e.Response.(*kmsg.FetchResponse).ErrorCode))
+	}
+	if passes(v.ErrorCode) {
+		t.refresh(k.p)
+		return answer{}, false
+	}
+	return answer{v, e.Took()}, true
+}
