@@ -14,7 +14,7 @@ const (
 	loadTime         = 10 * time.Second
 	loadProducers    = 8
 	loadTransactions = 300 // of one producer
-	sampleEvery      = 20 * time.Millisecond
+	sampleEvery      = 10 * time.Millisecond
 	sampleBytes      = 16 << 10
 )
 

@@ -75,20 +75,25 @@ func emptyRegistration(t *trial) {
 	}
 	t.wantEnd(t.committed(p, 0), 3)
 	t.endEmpty(w, p, false)
-	t.wantAllStable(p)
+	if !t.wantAllStable(p) {
+		return
+	}
 	t.wantEntries(t.committed(p, 0))
 	second := w.write(p, 2)
 	w.commit()
-	t.wantAllStable(p)
+	if !t.wantAllStable(p) {
+		return
+	}
 	t.wantEntries(t.committed(p, 0))
 	t.wantDelivered(p, 0, 0, 1, 2, second, second+1)
 	w.add(p)
 	t.endEmpty(w, p, true)
 	fourth := w.write(p, 1)
 	w.abort()
-	t.wantAllStable(p)
-	t.wantEntries(t.committed(p, 0), model.Entry{ProducerID: w.id, FirstOffset: fourth})
-	t.wantDelivered(p, 0, 0, 1, 2, second, second+1)
+	if t.wantAllStable(p) {
+		t.wantEntries(t.committed(p, 0), model.Entry{ProducerID: w.id, FirstOffset: fourth})
+		t.wantDelivered(p, 0, 0, 1, 2, second, second+1)
+	}
 }
 
 // endEmpty ends a transaction that wrote nothing to a partition. Without the
@@ -102,17 +107,16 @@ func (t *trial) endEmpty(w *producer, p model.Partition, commit bool) {
 	t.expectAs(Should, came, p, -1, "a marker in every partition of the transaction, also where it wrote nothing", "none within 10 s")
 }
 
-// wantAllStable asserts that nothing of a partition is held back.
-func (t *trial) wantAllStable(p model.Partition) bool { return t.wantStable(p, t.highWatermark(p)) }
-
 func allAbortedTail(t *trial) {
 	p, w := t.partition(), t.producer()
 	for range 10 {
 		w.write(p, 100)
 	}
 	w.abort()
-	t.wantAllStable(p)
 	end := t.highWatermark(p)
+	if !t.wantAllStable(p) {
+		return
+	}
 	limit := t.bound(5 * time.Second)
 	took, position := t.stopwatch(), int64(0)
 	for position < end && took() <= limit {
@@ -127,7 +131,7 @@ func allAbortedTail(t *trial) {
 	t.expect(position >= end, p, position, fmt.Sprintf("a reader's position at the high watermark %d within %s", end, limit),
 		fmt.Sprintf("position %d", position))
 	l := t.oracle(p)
-	t.witness(len(l.Runs) == 1 && l.Runs[0].Fate == model.Aborted && l.Runs[0].Marker == l.End-1, "the log of %s is %s", p, l)
+	t.witness(len(l.Runs) == 1 && l.Runs[0].Fate == model.Aborted, "the log of %s is %s", p, l)
 }
 
 func endIsNotCompleteness(t *trial) {

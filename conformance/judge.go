@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -50,7 +51,9 @@ func (t *trial) finalLog(p model.Partition) (l *model.Log) {
 
 func (t *trial) judgeViews(logs map[model.Partition]*model.Log) {
 	t.mu.Lock()
-	views := t.views
+	// Exchanges of one connection follow each other, but those who took their
+	// answers may have been woken in any order.
+	views := slices.SortedStableFunc(slices.Values(t.views), func(a, b *model.View) int { return a.Sent.Compare(b.Sent) })
 	t.mu.Unlock()
 	var history model.History
 	for _, v := range views {

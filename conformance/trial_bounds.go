@@ -28,10 +28,35 @@ func (t *trial) wantStable(p model.Partition, want int64) bool {
 	return t.expectAs(Must, lso == want, p, lso, expected, observed)
 }
 
+// wantAllStable asserts that nothing of a partition is held back, as far as it
+// goes at the moment: another marker may come at any time, as coordinators may
+// write one twice.
+func (t *trial) wantAllStable(p model.Partition) bool {
+	lso, high := int64(-1), int64(-1)
+	came := t.until(t.bound(stableFollows), "the last stable offset of "+p.String(), func() bool {
+		high, lso = t.highWatermark(p), t.lso(p)
+		return lso >= high
+	})
+	observed := fmt.Sprintf("LSO %d", lso)
+	if !came {
+		t.reportAs(Live, p, lso, fmt.Sprintf("LSO %d, the high watermark, within %s", high, t.bound(stableFollows)), observed)
+		return false
+	}
+	high = t.highWatermark(p)
+	return t.expectAs(Must, lso <= high, p, lso, fmt.Sprintf("an LSO not above HW %d", high), observed)
+}
+
 // appears waits until a partition shows what was acknowledged up to an offset:
 // readers may learn of it later than the producer.
-func (t *trial) appears(p model.Partition, end int64) bool {
-	return t.until(t.bound(settled), "the acknowledged records of "+p.String(), func() bool { return t.highWatermark(p) >= end })
+func (t *trial) appears(p model.Partition, end int64) {
+	high := int64(-1)
+	if !t.until(t.bound(settled), "the acknowledged records of "+p.String(), func() bool {
+		high = t.highWatermark(p)
+		return high >= end
+	}) {
+		t.reportAs(Live, p, high, fmt.Sprintf("the acknowledged records up to %d, exclusive, below the high watermark within 10 s", end), fmt.Sprintf("HW %d", high))
+		t.stop(Inconclusive, "readers do not get what was acknowledged in "+p.String())
+	}
 }
 
 // wantNothing asserts that an answer holds no batch.

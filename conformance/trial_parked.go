@@ -26,7 +26,8 @@ type parked struct {
 	running sync.WaitGroup
 
 	mu    sync.Mutex
-	empty []*wire.Exchange
+	empty []*wire.Exchange // not kept to be judged yet
+	kept  int              // how many were
 }
 
 // park sends a Fetch on a connection of its own and does not wait.
@@ -74,22 +75,24 @@ func isEmpty(e *wire.Exchange) bool {
 	return rp.ErrorCode == 0 && len(rp.RecordBatches) == 0
 }
 
-// close gives up on an answer that has not come, and keeps the empty ones to
-// be judged.
+// close gives up on an answer that has not come.
 func (k *parked) close() {
 	k.cancel()
 	k.running.Wait()
-	for _, e := range k.empty {
-		k.t.viewOf(k.p, k.offset, k.spec, e, false)
-	}
-	k.empty = nil
+	k.empties()
 }
 
-// empties is how many answers were empty so far.
+// empties is how many answers were empty so far. They are kept to be judged.
 func (k *parked) empties() int {
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	return len(k.empty)
+	empty := k.empty
+	k.empty = nil
+	k.mu.Unlock()
+	for _, e := range empty {
+		k.t.viewOf(k.p, k.offset, k.spec, e, false)
+	}
+	k.kept += len(empty)
+	return k.kept
 }
 
 // answer waits for the answer; false if none came in time. The time that a
@@ -119,6 +122,7 @@ func (k *parked) answer(limit time.Duration) (answer, bool) {
 // take makes a view of an exchange, false if it has to be repeated.
 func (k *parked) take(e *wire.Exchange) (answer, bool) {
 	t := k.t
+	k.empties()
 	if e.Err != nil || e.Throttled() {
 		t.remember(step{exchange: e})
 	}
