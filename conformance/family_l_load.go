@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -127,8 +128,9 @@ func (l *load) list() {
 	before := time.Now()
 	listed := l.t.list(l.p, model.ReadCommitted, latest)
 	for _, open := range l.t.pinnedDuring(l.p, before, time.Now()) {
-		if !l.t.expect(listed <= open.First, l.p, listed, "a latest offset at read_committed that is not above an open transaction",
-			"one above it") {
+		if !l.t.expect(listed <= open.First, l.p, listed,
+			fmt.Sprintf("a latest offset at read_committed <= %d (pid %d has been open there since before the request)", open.First, open.ProducerID),
+			fmt.Sprint(listed)) {
 			l.over.Store(true)
 		}
 	}

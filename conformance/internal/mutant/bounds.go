@@ -60,6 +60,18 @@ var wrongBounds = []Mutant{
 		Number: 121, Name: "LSO moves only when nothing is open", Kills: []string{"L-02", "L-14", "L-15"}, Hurry: true,
 		Make: func() Damage { return misplaced(sinceNothingWasOpen) },
 	},
+	{
+		Number: 129, Name: "now and then the LSO is the high watermark", Kills: []string{"L-11"},
+		Make: func() Damage {
+			answers := 0
+			return misplaced(func(l *model.Log) int64 {
+				if answers++; answers%10 == 0 {
+					return l.End
+				}
+				return l.LSO()
+			})
+		},
+	},
 }
 
 // newestOpen is where the newest open transaction begins.

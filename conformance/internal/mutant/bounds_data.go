@@ -1,6 +1,8 @@
 package mutant
 
 import (
+	"slices"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/readcommitted/conformance/internal/model"
@@ -16,6 +18,10 @@ var undecided = []Mutant{
 	{
 		Number: 122, Name: "records without a transaction pass an open one", Kills: []string{"L-03"},
 		Make: func() Damage { return onCommittedCall(plainPasses) },
+	},
+	{
+		Number: 130, Name: "records without a transaction are lost where one was open", Kills: []string{"L-03"},
+		Make: func() Damage { return onCommittedCall(plainLost) },
 	},
 	{
 		Number: 48, Name: "an empty registration pins the LSO", Kills: []string{"L-10"}, Hurry: true,
@@ -60,6 +66,13 @@ func plainPasses(c *Call, f fetched) {
 		}
 	}
 	f.put(batches)
+}
+
+func plainLost(c *Call, f fetched) {
+	l := sourceOf(c, f).log(f.LastStableOffset)
+	f.put(slices.DeleteFunc(f.batches(), func(b model.Batch) bool {
+		return !b.Transactional() && slices.ContainsFunc(l.Runs, func(r model.Run) bool { return r.First < b.Base && b.Base < r.Marker })
+	}))
 }
 
 // emptyAbortsListed lists abort markers that end no data of their partition.

@@ -9,7 +9,7 @@ import (
 // listing are damages of ListOffsets.
 var listing = []Mutant{
 	{
-		Number: 23, Name: "ListOffsets ignores the isolation level", Kills: []string{"L-05"},
+		Number: 23, Name: "ListOffsets ignores the isolation level", Kills: []string{"L-05", "L-11"},
 		Make: func() Damage { return onList(func(int64) bool { return true }) },
 	},
 	{
