@@ -40,7 +40,7 @@ func longPollWokenByEnd(t *trial) {
 // parkedUntil reports whether the answer was asked for before a moment, or the
 // broker lets no fetch wait anyway.
 func (t *trial) parkedUntil(poll *parked, a answer, moment time.Time) bool {
-	n := poll.empties()
+	n := poll.empty.Load()
 	if n > 0 {
 		t.fact("%d empty answers before MaxWait came before the one with data", n)
 	}

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -25,9 +26,7 @@ type parked struct {
 	answers chan *wire.Exchange // at most one is on its way
 	running sync.WaitGroup
 
-	mu    sync.Mutex
-	empty []*wire.Exchange // not kept to be judged yet
-	kept  int              // how many were
+	empty atomic.Int64 // answers without a batch so far
 }
 
 // park sends a Fetch on a connection of its own and does not wait.
@@ -53,16 +52,29 @@ func (k *parked) send() {
 	k.running.Go(func() {
 		for {
 			e := k.t.client.Do(k.ctx, broker, "parked", req)
-			if !k.again || !isEmpty(e) || k.ctx.Err() != nil {
+			wait := k.idle(e)
+			if wait == 0 || k.ctx.Err() != nil {
 				k.answers <- e
 				return
 			}
-			k.mu.Lock()
-			k.empty = append(k.empty, e)
-			k.mu.Unlock()
-			time.Sleep(pollPause)
+			time.Sleep(wait)
 		}
 	})
+}
+
+// idle is how long to wait before the Fetch is sent anew, 0 if the answer is
+// one for the script.
+func (k *parked) idle(e *wire.Exchange) time.Duration {
+	switch {
+	case e.Throttled():
+		k.t.remember(step{exchange: e})
+		return time.Duration(e.ThrottleMillis()) * time.Millisecond
+	case k.again && isEmpty(e):
+		k.t.viewOf(k.p, k.offset, k.spec, e, false)
+		k.empty.Add(1)
+		return pollPause
+	}
+	return 0
 }
 
 // isEmpty reports whether an answer says that there is nothing yet.
@@ -79,59 +91,33 @@ func isEmpty(e *wire.Exchange) bool {
 func (k *parked) close() {
 	k.cancel()
 	k.running.Wait()
-	k.empties()
-}
-
-// empties is how many answers were empty so far. They are kept to be judged.
-func (k *parked) empties() int {
-	k.mu.Lock()
-	empty := k.empty
-	k.empty = nil
-	k.mu.Unlock()
-	for _, e := range empty {
-		k.t.viewOf(k.p, k.offset, k.spec, e, false)
-	}
-	k.kept += len(empty)
-	return k.kept
 }
 
 // answer waits for the answer; false if none came in time. The time that a
-// throttle or a change of leader takes does not count.
+// change of leader takes does not count, nor do throttles.
 func (k *parked) answer(limit time.Duration) (answer, bool) {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	for {
-		var e *wire.Exchange
+	for watch := k.t.stopwatch(); ; {
 		select {
-		case e = <-k.answers:
-		case <-timer.C:
-			select {
-			case e = <-k.answers:
-			default:
+		case e := <-k.answers:
+			if a, ok := k.take(e); ok {
+				return a, true
+			}
+			k.send()
+			watch = k.t.stopwatch()
+		case <-time.After(pollPause):
+			if watch() > limit && len(k.answers) == 0 {
 				return answer{}, false
 			}
 		}
-		if a, ok := k.take(e); ok {
-			return a, true
-		}
-		k.send()
-		timer.Reset(limit)
 	}
 }
 
 // take makes a view of an exchange, false if it has to be repeated.
 func (k *parked) take(e *wire.Exchange) (answer, bool) {
 	t := k.t
-	k.empties()
-	if e.Err != nil || e.Throttled() {
-		t.remember(step{exchange: e})
-	}
 	if e.Err != nil {
+		t.remember(step{exchange: e})
 		t.broken("fetch of "+k.p.String(), e)
-	}
-	if e.Throttled() {
-		t.pause(time.Duration(e.ThrottleMillis())*time.Millisecond, "the end of a throttle")
-		return answer{}, false
 	}
 	v := t.viewOf(k.p, k.offset, k.spec, e, false)
 	if v == nil {
