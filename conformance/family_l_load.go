@@ -13,6 +13,8 @@ import (
 // of a sample bound the memory that it takes.
 const (
 	loadTime         = 10 * time.Second
+	loadAtMost       = 60 * time.Second // where it takes long to see enough
+	loadSamples      = 20               // with a transaction open, that are enough
 	loadProducers    = 8
 	loadTransactions = 300 // of one producer
 	sampleEvery      = 10 * time.Millisecond
@@ -23,35 +25,42 @@ const (
 type load struct {
 	t     *trial
 	p     model.Partition
-	until time.Time
+	begun time.Time
 	over  atomic.Bool // a breach was seen, or something does not work
 
 	committed, aborted atomic.Int64 // transactions
+
+	held  atomic.Int64 // samples with a transaction open all the while
+	moves atomic.Int64 // of the last stable offset
 
 	// The sampler's alone.
 	history  model.History
 	position int64
 	lso      int64
-	held     int // samples with a transaction open all the while
-	moves    int // of the last stable offset
 }
 
 func stableUnderLoad(t *trial) {
-	l := &load{t: t, p: t.partition(), until: time.Now().Add(loadTime)}
+	l := &load{t: t, p: t.partition()}
 	functions := []func(){l.sample}
 	for range loadProducers {
 		w, random := t.producer(), rand.New(rand.NewPCG(t.rand.Uint64(), t.rand.Uint64()))
 		functions = append(functions, func() { l.produce(w, random) })
 	}
-	l.until = time.Now().Add(loadTime)
+	l.begun = time.Now()
 	t.together(functions...)
-	t.witness(l.held >= 10 && l.moves >= 3, "of %s %d samples were taken with a transaction open, and the last stable offset moved %d times", l.p, l.held, l.moves)
+	t.witness(l.sawEnough(), "of %s %d samples were taken with a transaction open, and the last stable offset moved %d times",
+		l.p, l.held.Load(), l.moves.Load())
 	t.fact("%d commits and %d aborts, %d samples with a transaction open, %d moves of the last stable offset",
-		l.committed.Load(), l.aborted.Load(), l.held, l.moves)
+		l.committed.Load(), l.aborted.Load(), l.held.Load(), l.moves.Load())
 	t.expectAs(Live, t.settle(l.p), l.p, t.lso(l.p), "the last stable offset at the high watermark once everything is ended", "below it after 10 s")
 }
 
-func (l *load) goesOn() bool { return time.Now().Before(l.until) && !l.over.Load() }
+func (l *load) sawEnough() bool { return l.held.Load() >= loadSamples && l.moves.Load() >= 3 }
+
+func (l *load) goesOn() bool {
+	ran := time.Since(l.begun)
+	return !l.over.Load() && (ran < loadTime || ran < loadAtMost && !l.sawEnough())
+}
 
 // stopIfBroken ends the load with the goroutine that cannot go on.
 func (l *load) stopIfBroken() {
@@ -114,11 +123,11 @@ func (l *load) look(isolation int8, offset int64) {
 	}
 	l.position = a.End()
 	if len(a.Open) > 0 {
-		l.held++
+		l.held.Add(1)
 	}
 	if a.LastStableOffset > l.lso {
 		l.lso = a.LastStableOffset
-		l.moves++
+		l.moves.Add(1)
 	}
 }
 

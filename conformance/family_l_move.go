@@ -19,7 +19,7 @@ var stableMoves = []*Scenario{
 		run:         emptyRegistration,
 	},
 	{
-		ID: "L-11", Name: "lso-under-load", Class: Must, Profile: Standard, Typical: loadTime,
+		ID: "L-11", Name: "lso-under-load", Class: Must, Profile: Standard, Typical: loadTime, Limit: 3 * time.Minute,
 		Requirement: "while producers write, commit and abort, the last stable offset stays at or below every open transaction, and neither it nor the high watermark ever goes back",
 		Consequence: "readers get undecided records, or positions and lag go back",
 		Witness:     "samples were taken while transactions were open, and the last stable offset moved",
