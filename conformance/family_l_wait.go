@@ -24,7 +24,7 @@ var stableWaits = []*Scenario{
 		Witness:     "the fetch was sent before the transactions were ended",
 		Log:         "0 plain | 1..2 t1 | 3 t2 | 4 abort t2 | 5 commit t1; the fetch begins at 1 and both end while it waits",
 		Known:       "KAFKA-5376: a delayed fetch lost the list",
-		run:         longPollWokenByEnd,
+		run:         func(t *trial) { t.inTime(longPollWokenByEnd) },
 	},
 	{
 		ID: "L-08", Name: "long-poll-woken-by-abort", Class: Live, Profile: Standard, Typical: time.Second, alone: true,
@@ -32,7 +32,7 @@ var stableWaits = []*Scenario{
 		Consequence: "readers stand still, and their lag never goes away",
 		Witness:     "the transaction was aborted after the fetch was sent",
 		Log:         "0 plain | 1..2 t1 | 3 abort; the fetch begins at 1 and t1 ends while it waits",
-		run:         longPollWokenByAbort,
+		run:         func(t *trial) { t.inTime(longPollWokenByAbort) },
 	},
 	{
 		ID: "L-09", Name: "minbytes-counts-stable", Class: Should, Profile: Standard, Typical: 2 * time.Second, alone: true,
@@ -47,7 +47,6 @@ var stableWaits = []*Scenario{
 const (
 	fetchWait   = 700 * time.Millisecond // MaxWait of a fetch that is not to be woken
 	parkedWait  = 10 * time.Second       // MaxWait of one that is
-	parkedFor   = 300 * time.Millisecond // before anything happens
 	wakesWithin = 2 * time.Second        // after the last stable offset was seen to move
 	waitTries   = 3                      // a fetch may be answered early for reasons of its own
 	restless    = 5                      // empty answers of a broker that lets no fetch wait
@@ -128,7 +127,7 @@ func (t *trial) grows(p model.Partition, w *producer, spec fetchSpec) {
 	var took time.Duration
 	for range waitTries {
 		poll := t.park(p, 1, spec)
-		t.pause(parkedFor, "the broker to park a fetch")
+		poll.settleIn()
 		w.write(p, 1)
 		a, ok := poll.answer(t.bound(settled))
 		poll.close()

@@ -26,7 +26,7 @@ type parked struct {
 	answers chan *wire.Exchange // at most one is on its way
 	running sync.WaitGroup
 
-	empty atomic.Int64 // answers without a batch so far
+	empty atomic.Int64 // answers without a batch so far that came early
 }
 
 // park sends a Fetch on a connection of its own and does not wait.
@@ -49,6 +49,9 @@ func (t *trial) parkFor(p model.Partition, offset int64, spec fetchSpec, again b
 
 func (k *parked) send() {
 	req, broker := k.t.fetchRequest(k.p, k.offset, k.spec), k.t.leader(k.p)
+	if _, err := k.t.client.Conn(k.ctx, broker, "parked"); err != nil { // so that the request goes out at once
+		k.t.undecided("a connection to broker %d: %v", broker, err)
+	}
 	k.running.Go(func() {
 		for {
 			e := k.t.client.Do(k.ctx, broker, "parked", req)
@@ -62,6 +65,17 @@ func (k *parked) send() {
 	})
 }
 
+// settleIn gives the broker time to take the Fetch up: more where it answers
+// slowly.
+func (k *parked) settleIn() {
+	begin := time.Now()
+	k.t.lso(k.p)
+	k.t.pause(max(parkedFor, 2*time.Since(begin)), "the broker to park a fetch")
+}
+
+// parkedFor is how long a Fetch waits at least before anything happens.
+const parkedFor = 300 * time.Millisecond
+
 // idle is how long to wait before the Fetch is sent anew, 0 if the answer is
 // one for the script.
 func (k *parked) idle(e *wire.Exchange) time.Duration {
@@ -71,7 +85,9 @@ func (k *parked) idle(e *wire.Exchange) time.Duration {
 		return time.Duration(e.ThrottleMillis()) * time.Millisecond
 	case k.again && isEmpty(e):
 		k.t.viewOf(k.p, k.offset, k.spec, e, false)
-		k.empty.Add(1)
+		if e.Took() < early(k.spec.maxWait) {
+			k.empty.Add(1)
+		}
 		return pollPause
 	}
 	return 0
