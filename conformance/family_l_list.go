@@ -10,13 +10,13 @@ import (
 
 // wantListed asserts an answer to ListOffsets. A broker may lag behind what it
 // acknowledged, so that it is asked again before it is judged.
-func (t *trial) wantListed(p model.Partition, class Class, isolation int8, timestamp, want int64) bool {
+func (t *trial) wantListed(p model.Partition, class Class, isolation int8, timestamp, want int64) {
 	got := int64(-1)
 	t.until(t.bound(stableFollows), "an offset of "+p.String(), func() bool {
 		got = t.list(p, isolation, timestamp)
 		return got >= want
 	})
-	return t.expectAs(class, got == want, p, got, fmt.Sprintf("list(isolation %d, time %d): %d", isolation, timestamp, want), fmt.Sprint(got))
+	t.expectAs(class, got == want, p, got, fmt.Sprintf("list(isolation %d, time %d): %d", isolation, timestamp, want), fmt.Sprint(got))
 }
 
 // listedByTime searches for the batches of a partition by their own timestamps,
