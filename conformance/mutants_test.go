@@ -3,6 +3,7 @@ package conformance
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,13 +23,18 @@ var (
 // whether the scenario itself does.
 func runThrough(t *testing.T, c *kafkatest.Cluster, damage mutant.Damage, scenarios ...string) *Report {
 	t.Helper()
+	return runBehind(t, c, damage, Config{Select: scenarios})
+}
+
+// runBehind is runThrough with more settings than which scenarios to run.
+func runBehind(t *testing.T, c *kafkatest.Cluster, damage mutant.Damage, config Config) *Report {
+	t.Helper()
 	proxy, err := mutant.New(t.Context(), c.Addrs(), damage)
 	require.NoError(t, err)
 	defer proxy.Close()
-	report, err := Run(t.Context(), Config{
-		Options: []kgo.Opt{kgo.SeedBrokers(proxy.Addrs()...)}, RunID: newRunID(t),
-		Select: scenarios, assertionsOnly: true,
-	})
+	config.Options, config.RunID = []kgo.Opt{kgo.SeedBrokers(proxy.Addrs()...)}, newRunID(t)
+	config.assertionsOnly = true
+	report, err := Run(t.Context(), config)
 	require.NoError(t, err)
 	return report
 }
@@ -48,12 +54,25 @@ func TestMutantsAreKilled(t *testing.T) {
 			if !chosen(m.Number) {
 				t.Skip("not among -mutants.only")
 			}
-			report := runThrough(t, c, m.Make(), m.Kills...)
-			require.Len(t, report.Results, len(m.Kills))
-			for _, r := range report.Results {
-				require.True(t, killed(r), "%s: %s %s\n%s", r.ID, r.Outcome, r.Reason, findingsOf(r))
-			}
+			requireKilled(t, c, m)
 		})
+	}
+}
+
+func requireKilled(t *testing.T, c *kafkatest.Cluster, m mutant.Mutant) {
+	t.Helper()
+	config := Config{Select: slices.Concat(m.Kills, m.Warns)}
+	if m.Hurry {
+		config.Slow = 0.2
+	}
+	report := runBehind(t, c, m.Make(), config)
+	require.Len(t, report.Results, len(config.Select))
+	for _, r := range report.Results {
+		noticed := killed(r)
+		if slices.Contains(m.Warns, r.ID) {
+			noticed = r.Outcome == Warn
+		}
+		require.True(t, noticed, "%s: %s %s\n%s", r.ID, r.Outcome, r.Reason, findingsOf(r))
 	}
 }
 
@@ -89,7 +108,7 @@ func TestMutantsAreNumbered(t *testing.T) {
 	for _, m := range mutant.All() {
 		require.Empty(t, seen[m.Number], "%d is both %q and %q", m.Number, seen[m.Number], m.Name)
 		seen[m.Number] = m.Name
-		for _, id := range m.Kills {
+		for _, id := range slices.Concat(m.Kills, m.Warns) {
 			require.NotNil(t, Find(id), "mutant %d kills %s", m.Number, id)
 		}
 	}

@@ -34,13 +34,20 @@ func (t *trial) partitions(n int32, configs ...string) []model.Partition {
 func (t *trial) topicName() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	name := fmt.Sprintf("%s%s-%s-%d", t.run.config.Prefix(), strings.ToLower(t.scenario.ID), strings.ToLower(t.level.String()), len(t.topics))
-	if t.attempt > 1 {
-		name += "-again"
-	}
+	name := fmt.Sprintf("%s%s-%d", t.run.config.Prefix(), strings.ToLower(t.label()), len(t.topics))
 	t.topics = append(t.topics, name)
 	t.run.made.topic(name)
 	return name
+}
+
+// label tells the names of what the trial makes from those of other trials, the
+// first attempt at the same scenario included: what that left must not be met.
+func (t *trial) label() string {
+	label := t.scenario.ID + "-" + t.level.String()
+	if t.attempt > 1 {
+		label += fmt.Sprintf("-%d", t.attempt)
+	}
+	return label
 }
 
 func (t *trial) create(name string, partitions int32, configs []string) {

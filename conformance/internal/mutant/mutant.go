@@ -14,6 +14,12 @@ type Mutant struct {
 	Name   string
 	Kills  []string // scenario IDs; each has to fail, or warn where its class is SHOULD
 
+	// Warns are scenarios that have to warn: what is damaged weighs less there
+	// than the rest of the scenario.
+	Warns []string
+	// Hurry cuts all bounds on time to a fifth, for damages that only waiting
+	// in vain shows.
+	Hurry bool
 	// Brokers is how many the cluster must have; 0 means 1.
 	Brokers int
 	// Make begins a damage, with a memory of its own.
