@@ -175,9 +175,21 @@ func (l *Log) collect(from, to int64, want func(Fate) bool) ([]int64, error) {
 // [from, to): one for each aborted transaction with a batch there whose marker
 // does not lie below from.
 func (l *Log) Needed(from, to int64) []Entry {
+	return l.entries(from, func(r *Run) bool {
+		k := sort.Search(len(r.Batches), func(k int) bool { return l.Batches[r.Batches[k]].Last >= from })
+		return k < len(r.Batches) && l.Batches[r.Batches[k]].Base < to
+	})
+}
+
+// Allowed are the entries that an answer from an offset on may have: one for
+// each aborted transaction whose marker does not lie below it, wherever its
+// data is.
+func (l *Log) Allowed(from int64) []Entry { return l.entries(from, func(*Run) bool { return true }) }
+
+func (l *Log) entries(from int64, want func(*Run) bool) []Entry {
 	var out []Entry
-	for _, r := range l.Runs {
-		if r.Fate == Aborted && r.Marker >= from && r.First < to && r.Last >= from {
+	for i := range l.Runs {
+		if r := &l.Runs[i]; r.Fate == Aborted && r.Marker >= from && want(r) {
 			out = append(out, Entry{r.ProducerID, r.First})
 		}
 	}
@@ -191,11 +203,17 @@ func (l *Log) Markers(producerID int64) []int { return l.markers[producerID] }
 // nextMarker is the first marker of a producer above an offset.
 func (l *Log) nextMarker(producerID, offset int64) (index int, ok bool) {
 	all := l.markers[producerID]
-	k := sort.Search(len(all), func(k int) bool { return l.Batches[all[k]].Base > offset })
+	k := l.markersUpTo(producerID, offset)
 	if k == len(all) {
 		return 0, false
 	}
 	return all[k], true
+}
+
+// markersUpTo counts the markers of a producer at or below an offset.
+func (l *Log) markersUpTo(producerID, offset int64) int {
+	all := l.markers[producerID]
+	return sort.Search(len(all), func(k int) bool { return l.Batches[all[k]].Base > offset })
 }
 
 // Over lays an older reading of the same log below this one: batches that have
