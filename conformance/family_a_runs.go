@@ -1,0 +1,148 @@
+package conformance
+
+import (
+	"fmt"
+
+	"example.com/readcommitted/conformance/internal/model"
+)
+
+// alternating reads one producer's transactions from every offset.
+func alternating(t *trial) {
+	b := t.book()
+	w := b.author()
+	for i, commit := range []bool{true, false, true, false, false, true} {
+		sizes := []int{1 + t.rand.IntN(3)}
+		if i%2 == 1 {
+			sizes = append(sizes, 1+t.rand.IntN(2)) // a second batch
+		}
+		w.run(commit, sizes...)
+	}
+	t.rest(b.p)
+	b.wantDelivered(0, fetchSpec{})
+	l := b.logged()
+	for from := range l.End {
+		b.wantAnswer(t.committed(b.p, from), l)
+	}
+}
+
+// Sizes of A-04.
+const (
+	interleavedProducers = 20
+	interleavedSteps     = 160
+)
+
+// interleavedMany lets producers write and end at random; in the end each has
+// a transaction open, which every other one aborts.
+func interleavedMany(t *trial) {
+	b := t.book()
+	authors := b.authors(interleavedProducers)
+	for range interleavedSteps {
+		w := authors[t.rand.IntN(len(authors))]
+		switch k := t.rand.IntN(10); {
+		case k == 0:
+			b.loose(1 + t.rand.IntN(2))
+		case k < 8 || w.open == nil:
+			w.write(1 + t.rand.IntN(3))
+		default:
+			w.finish(t.rand.IntN(2) == 0)
+		}
+	}
+	for _, w := range authors {
+		w.write(1)
+	}
+	for i, w := range authors {
+		w.finish(i%2 == 0)
+	}
+	t.rest(b.p)
+	b.wantDelivered(0, fetchSpec{})
+	l := b.logged()
+	b.wantWalk(l, 0, fetchSpec{})
+	b.wantWalk(l, 0, fetchSpec{partitionMaxBytes: 400})
+	for range interleavedProducers {
+		b.wantAnswer(t.committed(b.p, t.rand.Int64N(l.End)), l)
+	}
+}
+
+// orderAndDuplicates looks at the order inside long lists of two producers.
+func orderAndDuplicates(t *trial) {
+	const aborts = 50 // of each producer
+	b := t.book()
+	authors := b.authors(2)
+	for i := range 2 * aborts {
+		w := authors[i%2]
+		w.write(1 + i%3)
+		if i%2 == 1 { // the two overlap, and end in the order of their begin or against it
+			authors[i/2%2].abort()
+			authors[1-i/2%2].abort()
+		}
+	}
+	authors[0].run(true, 1)
+	t.rest(b.p)
+	l := b.logged()
+	for _, from := range []int64{0, l.End / 4, l.End / 2, l.End - 3} {
+		a := t.committed(b.p, from)
+		t.wantReadable(a)
+		t.wantOnce(a)
+		t.wantAscending(a)
+		if missing := without(l.Needed(from, a.End()), a.List); len(missing) > 0 {
+			t.expectAs(Must, false, b.p, missing[0].FirstOffset,
+				fmt.Sprintf("%s: entry %s", a.about(), missing[0]), "aborted "+model.ListString(a.List))
+		}
+	}
+}
+
+// wantOnce asserts that no entry comes twice, which clients cannot bear.
+func (t *trial) wantOnce(a answer) {
+	seen := map[model.Entry]bool{}
+	for _, e := range a.List {
+		if seen[e] {
+			t.expectAs(Must, false, a.Partition, e.FirstOffset, a.about()+": entry "+e.String()+" once", "aborted "+model.ListString(a.List))
+			return
+		}
+		seen[e] = true
+	}
+}
+
+// wantAscending asserts that the entries of each producer ascend.
+func (t *trial) wantAscending(a answer) {
+	last := map[int64]int64{}
+	for i, e := range a.List {
+		if before, ok := last[e.ProducerID]; ok && e.FirstOffset < before {
+			t.expect(false, a.Partition, e.FirstOffset, fmt.Sprintf("%s: entries of pid %d ascend", a.about(), e.ProducerID),
+				fmt.Sprintf("entry %d of %d is %s, after first offset %d", i+1, len(a.List), e, before))
+			return
+		}
+		last[e.ProducerID] = e.FirstOffset
+	}
+}
+
+// without are the entries that a list does not have.
+func without(entries, list []model.Entry) []model.Entry {
+	has := map[model.Entry]bool{}
+	for _, e := range list {
+		has[e] = true
+	}
+	var out []model.Entry
+	for _, e := range entries {
+		if !has[e] {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// noStaleEntries reads from every offset behind an aborted transaction.
+func noStaleEntries(t *trial) {
+	b := t.book()
+	w := b.author()
+	w.run(false, 1)
+	for range 50 {
+		w.run(true, 1)
+	}
+	t.rest(b.p)
+	b.wantDelivered(0, fetchSpec{})
+	l := b.logged()
+	for from := l.Runs[0].Marker + 1; from < l.End; from++ {
+		b.wantAnswer(t.committed(b.p, from), l)
+	}
+}

@@ -1,0 +1,140 @@
+package conformance
+
+import (
+	"time"
+
+	"example.com/readcommitted/conformance/internal/model"
+)
+
+// Sizes of A-07.
+const (
+	manyWriters  = 10
+	manyEach     = 200  // aborted transactions of each writer
+	manySoakEach = 6000 // the same in a soak
+	manyLeast    = 500  // of all, for a slow cluster
+	manyBytes    = 32 << 20
+)
+
+// manyAborts reads thousands of aborted transactions in one answer. A cluster
+// that is slow at ending them gets fewer.
+func manyAborts(t *trial) {
+	b := t.book()
+	each, limit := manyEach, 40*time.Second
+	if t.run.config.Profile == Soak {
+		each, limit = manySoakEach, 10*time.Minute
+	}
+	deadline := time.Now().Add(t.bound(limit))
+	b.sideBySide(b.authors(manyWriters), func(_ int, w *author) {
+		for k := 0; k < each && time.Now().Before(deadline); k++ {
+			w.write(1)
+			w.leave(false)
+		}
+	})
+	aborted := b.count(model.Aborted)
+	t.witness(aborted >= manyLeast, "only %d transactions were aborted in %v", aborted, t.bound(limit))
+	b.author().run(true, 1)
+	t.rest(b.p)
+	wide := fetchSpec{partitionMaxBytes: manyBytes}
+	b.wantDelivered(0, wide)
+	l := b.logged()
+	answers := b.wantWalk(l, 0, wide)
+	b.wantWalk(l, l.End/2, wide)
+	t.fact("%d aborted transactions, %d of them in the first answer's list", aborted, len(answers[0].List))
+}
+
+// sideBySide lets authors write at the same time, and waits for the markers of
+// what they left.
+func (b *book) sideBySide(authors []*author, write func(int, *author)) {
+	var all []func()
+	for i, w := range authors {
+		all = append(all, func() { write(i, w) })
+	}
+	b.t.together(all...)
+	for _, w := range authors {
+		w.await()
+	}
+}
+
+// Sizes of, in bytes.
+const (
+	farPadding  = 8 << 10
+	farBatch    = 8 // records
+	farBatches  = 128
+	farWindow   = 256 << 10
+	farDistance = 4 << 20 // between the end of an answer and the marker
+)
+
+// markerFarAhead reads a transaction in windows that end long before its
+// marker.
+func markerFarAhead(t *trial) {
+	b := t.book()
+	w, other := b.author(), b.author()
+	other.padding = farPadding
+	for i := range farBatches {
+		if i%16 == 0 {
+			w.write(1 + i%3)
+		}
+		other.write(farBatch)
+		if i%16 == 15 {
+			other.finish(i%32 == 15)
+		}
+	}
+	w.abort()
+	t.rest(b.p)
+	l := b.logged()
+	far := 0
+	for _, a := range b.wantWalk(l, 0, fetchSpec{partitionMaxBytes: farWindow}) {
+		if holds(a, w.id) && bytesBetween(l, a.End(), l.Runs[0].Marker) > farDistance {
+			far++
+		}
+	}
+	t.witness(far > 0, "no answer that holds data of the transaction ended %d bytes before its marker", farDistance)
+	b.wantDelivered(0, fetchSpec{partitionMaxBytes: farWindow})
+}
+
+// holds reports whether data of a producer is in view.
+func holds(a answer, producerID int64) bool {
+	for i := range a.Batches {
+		if b := &a.Batches[i]; b.ProducerID == producerID && !b.Control() && b.Last >= a.FetchOffset {
+			return true
+		}
+	}
+	return false
+}
+
+// bytesBetween is how many bytes the log has between two offsets.
+func bytesBetween(l *model.Log, from, to int64) int {
+	n := 0
+	for i := l.At(from); i < l.At(to); i++ {
+		n += len(l.Batches[i].Raw)
+	}
+	return n
+}
+
+// windowInsideOnly reads between the only batch of an aborted transaction and
+// its marker.
+func windowInsideOnly(t *trial) {
+	b := t.book()
+	w, other := b.author(), b.author()
+	other.padding = farPadding
+	first := w.write(1)
+	for i := range farBatches / 8 {
+		other.write(farBatch)
+		if i%4 == 3 {
+			other.commit()
+			b.loose(3)
+		}
+	}
+	w.abort()
+	t.rest(b.p)
+	l := b.logged()
+	inside, listed := 0, 0
+	for _, a := range b.wantWalk(l, first+1, fetchSpec{partitionMaxBytes: farWindow}) {
+		if len(a.Batches) > 0 && a.End() <= l.Runs[0].Marker {
+			inside++
+			listed += len(a.List)
+		}
+	}
+	t.witness(inside > 0, "every answer from %d on reached the marker at %d", first+1, l.Runs[0].Marker)
+	t.fact("of %d answers from inside an aborted transaction, without data of it, %d list it", inside, listed)
+}
