@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -50,7 +51,7 @@ func (t *trial) finalLog(p model.Partition) (l *model.Log) {
 
 func (t *trial) judgeViews(logs map[model.Partition]*model.Log) {
 	t.mu.Lock()
-	views := t.views
+	views := inOrder(t.views)
 	t.mu.Unlock()
 	var history model.History
 	for _, v := range views {
@@ -77,6 +78,12 @@ func (t *trial) judgeViews(logs map[model.Partition]*model.Log) {
 		}
 		t.guarded(func() { t.judgeEnds(p) })
 	}
+}
+
+// inOrder are views in the order in which they came: those who read on one
+// connection side by side may have kept them in another.
+func inOrder(views []*model.View) []*model.View {
+	return slices.SortedStableFunc(slices.Values(views), func(a, b *model.View) int { return a.Received.Compare(b.Received) })
 }
 
 // judgeEnds holds ListOffsets against Fetch, if the partition is quiet.
