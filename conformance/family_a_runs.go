@@ -44,16 +44,16 @@ func interleavedMany(t *trial) {
 		case k < 8 || w.open == nil:
 			w.write(1 + t.rand.IntN(3))
 		default:
-			w.finish(t.rand.IntN(2) == 0)
+			w.leave(t.rand.IntN(2) == 0)
 		}
 	}
 	for _, w := range authors {
 		w.write(1)
 	}
 	for i, w := range authors {
-		w.finish(i%2 == 0)
+		w.leave(i%2 == 0)
 	}
-	t.rest(b.p)
+	b.await(authors...)
 	b.wantDelivered(0, fetchSpec{})
 	l := b.logged()
 	b.wantWalk(l, 0, fetchSpec{})
@@ -72,12 +72,11 @@ func orderAndDuplicates(t *trial) {
 		w := authors[i%2]
 		w.write(1 + i%3)
 		if i%2 == 1 { // the two overlap, and end in the order of their begin or against it
-			authors[i/2%2].abort()
-			authors[1-i/2%2].abort()
+			authors[i/2%2].leave(false)
+			authors[1-i/2%2].leave(false)
 		}
 	}
-	authors[0].run(true, 1)
-	t.rest(b.p)
+	b.await(authors...)
 	l := b.logged()
 	for _, from := range []int64{0, l.End / 4, l.End / 2, l.End - 3} {
 		a := t.committed(b.p, from)
@@ -137,9 +136,10 @@ func noStaleEntries(t *trial) {
 	w := b.author()
 	w.run(false, 1)
 	for range 50 {
-		w.run(true, 1)
+		w.write(1)
+		w.leave(true)
 	}
-	t.rest(b.p)
+	b.await(w)
 	b.wantDelivered(0, fetchSpec{})
 	l := b.logged()
 	for from := l.Runs[0].Marker + 1; from < l.End; from++ {
