@@ -57,7 +57,7 @@ const (
 )
 
 // markerFarAhead reads a transaction in windows that end long before its
-// marker.
+// marker, because of the partition's limit or because of the whole answer's.
 func markerFarAhead(t *trial) {
 	b := t.book()
 	w, other := b.author(), b.author()
@@ -75,13 +75,15 @@ func markerFarAhead(t *trial) {
 	t.rest(b.p)
 	b.wantDelivered(0, fetchSpec{partitionMaxBytes: farWindow})
 	l := b.logged()
-	far := 0
-	for _, a := range b.wantWalk(l, 0, fetchSpec{partitionMaxBytes: farWindow}) {
-		if holds(a, w.id) && bytesBetween(l, a.End(), l.Runs[0].Marker) > farDistance {
-			far++
+	for _, limit := range []fetchSpec{{partitionMaxBytes: farWindow}, {maxBytes: farWindow}} {
+		far := 0
+		for _, a := range b.wantWalk(l, 0, limit) {
+			if holds(a, w.id) && bytesBetween(l, a.End(), l.Runs[0].Marker) > farDistance {
+				far++
+			}
 		}
+		t.witness(far > 0, "no answer that holds data of the transaction ended %d bytes before its marker", farDistance)
 	}
-	t.witness(far > 0, "no answer that holds data of the transaction ended %d bytes before its marker", farDistance)
 }
 
 // holds reports whether data of a producer is in view.

@@ -75,6 +75,15 @@ func TestBookKnowsWhatIsVisible(t *testing.T) {
 	require.Equal(t, 1, b.count(model.Aborted))
 }
 
+func TestFaultsOfAList(t *testing.T) {
+	a, b, c := model.Entry{ProducerID: 1}, model.Entry{ProducerID: 2, FirstOffset: 5}, model.Entry{ProducerID: 1, FirstOffset: 9}
+	list := func(entries ...model.Entry) []model.Entry { return entries }
+	require.Equal(t, listFaults{}, faultsOf(list(b, a), list(a, b, c), list(a)))
+	require.Equal(t, listFaults{wrong: list(c)}, faultsOf(list(a, c), list(a, b), list(a)))
+	require.Equal(t, listFaults{twice: list(a, a)}, faultsOf(list(a, a, b, a), list(a, b), list(a, b)))
+	require.Equal(t, listFaults{missing: list(a, b)}, faultsOf(nil, list(a, b), list(a, b)))
+}
+
 // Answers of one connection that were kept in another order than they came
 // are no step back.
 func TestViewsAreJudgedInTheOrderInWhichTheyCame(t *testing.T) {

@@ -74,44 +74,51 @@ func (b *book) wantWalk(l *model.Log, from int64, spec fetchSpec) []answer {
 // than an aborted one whose marker is not below the fetch offset, and none
 // twice. Entries of aborted transactions without data in view are a broker's
 // own business.
-func (t *trial) wantList(a answer, l *model.Log) bool {
+func (t *trial) wantList(a answer, l *model.Log) bool { return t.wantListAs(t.scenario.Class, a, l) }
+
+// wantListAs is wantList with a weight of its own.
+func (t *trial) wantListAs(class Class, a answer, l *model.Log) bool {
 	t.wantReadable(a)
-	allowed := map[model.Entry]bool{}
-	for _, e := range l.Allowed(a.FetchOffset) {
-		allowed[e] = true
+	f := faultsOf(a.List, l.Allowed(a.FetchOffset), l.Needed(a.FetchOffset, a.End()))
+	none := func(offending []model.Entry, expected string) bool {
+		if len(offending) == 0 {
+			return true
+		}
+		observed := "aborted " + model.ListString(a.List)
+		if more := len(offending) - 1; more > 0 {
+			observed = fmt.Sprintf("%s; the same of %d more", observed, more)
+		}
+		first := offending[0]
+		return t.expectAs(class, false, a.Partition, first.FirstOffset, a.about()+": "+fmt.Sprintf(expected, first), observed)
 	}
-	seen := map[model.Entry]bool{}
-	var wrong, twice, missing []model.Entry
-	for _, e := range a.List {
+	ok := none(f.wrong, "no entry %s: no abort marker at or after the fetch offset ends a transaction that begins there")
+	ok = none(f.twice, "entry %s once") && ok
+	return none(f.missing, "an entry %s: its aborted data is in view") && ok
+}
+
+// listFaults are the entries of a list that are not as they should be.
+type listFaults struct{ wrong, twice, missing []model.Entry }
+
+func faultsOf(list, allowed, needed []model.Entry) (f listFaults) {
+	known, seen := map[model.Entry]bool{}, map[model.Entry]bool{}
+	for _, e := range allowed {
+		known[e] = true
+	}
+	for _, e := range list {
 		switch {
 		case seen[e]:
-			twice = append(twice, e)
-		case !allowed[e]:
-			wrong = append(wrong, e)
+			f.twice = append(f.twice, e)
+		case !known[e]:
+			f.wrong = append(f.wrong, e)
 		}
 		seen[e] = true
 	}
-	for _, e := range l.Needed(a.FetchOffset, a.End()) {
+	for _, e := range needed {
 		if !seen[e] {
-			missing = append(missing, e)
+			f.missing = append(f.missing, e)
 		}
 	}
-	ok := t.wantNone(a, wrong, "no entry %s: no abort marker at or after the fetch offset ends a transaction that begins there")
-	ok = t.wantNone(a, twice, "entry %s once") && ok
-	return t.wantNone(a, missing, "an entry %s: its aborted data is in view") && ok
-}
-
-// wantNone asserts that there are no offending entries; expected has a place
-// for the first one.
-func (t *trial) wantNone(a answer, offending []model.Entry, expected string) bool {
-	if len(offending) == 0 {
-		return true
-	}
-	observed := "aborted " + model.ListString(a.List)
-	if more := len(offending) - 1; more > 0 {
-		observed = fmt.Sprintf("%s; the same of %d more", observed, more)
-	}
-	return t.expect(false, a.Partition, offending[0].FirstOffset, a.about()+": "+fmt.Sprintf(expected, offending[0]), observed)
+	return f
 }
 
 // wantReadable ends the script at an answer that says nothing of the log.

@@ -88,6 +88,17 @@ var lists = slices.Concat([]Mutant{
 			})
 		},
 	},
+	{
+		Number: 153, Name: "no list where the limit of the whole answer ends it", Kills: []string{"A-08"},
+		Make: func() Damage {
+			return onCommitted(func(f fetched) {
+				batches := f.batches()
+				if n := len(batches); n > 0 && batches[n-1].Last+1 < f.LastStableOffset && f.tightest {
+					f.AbortedTransactions = nil
+				}
+			})
+		},
+	},
 }, listsByLog, listsByTime)
 
 // listed is an entry of a list.

@@ -31,6 +31,40 @@ var listsByTime = []Mutant{
 			}
 		},
 	},
+	{
+		Number: 152, Name: "open transactions are answered, aborted ones are listed", Kills: []string{"A-01", "A-10"},
+		Make: openReadable,
+	},
+}
+
+// openReadable answers at read_uncommitted, with the list that the same Fetch
+// has at read_committed.
+func openReadable() Damage {
+	lists := map[*Call]*kmsg.FetchResponse{}
+	return Damage{
+		Keys: []kmsg.Key{kmsg.Fetch},
+		Request: func(c *Call) {
+			req := c.Request.(*kmsg.FetchRequest)
+			if req.IsolationLevel != model.ReadCommitted {
+				return
+			}
+			same := *req
+			same.MaxWaitMillis = 1 // nobody else gets through until it is back
+			lists[c], _ = c.Forward(&same).(*kmsg.FetchResponse)
+			req.IsolationLevel = model.ReadUncommitted
+		},
+		Response: func(c *Call) {
+			from := lists[c]
+			delete(lists, c)
+			resp := c.Response.(*kmsg.FetchResponse)
+			if from == nil || len(from.Topics) != 1 || len(resp.Topics) != 1 {
+				return
+			}
+			for i := range resp.Topics[0].Partitions {
+				resp.Topics[0].Partitions[i].AbortedTransactions = from.Topics[0].Partitions[i].AbortedTransactions
+			}
+		},
+	}
 }
 
 // lateLists counts from the moment at which the broker is asked to abort, and
