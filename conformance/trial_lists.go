@@ -70,7 +70,7 @@ func (b *book) wantWalk(l *model.Log, from int64, spec fetchSpec) []answer {
 }
 
 // wantList asserts the list of an answer at read_committed: an entry for each
-// aborted transaction whose data is in view, none for any other transaction
+// aborted transaction of which it shows a batch, none for any other transaction
 // than an aborted one whose marker is not below the fetch offset, and none
 // twice. Entries of aborted transactions without data in view are a broker's
 // own business.
@@ -79,7 +79,7 @@ func (t *trial) wantList(a answer, l *model.Log) bool { return t.wantListAs(t.sc
 // wantListAs is wantList with a weight of its own.
 func (t *trial) wantListAs(class Class, a answer, l *model.Log) bool {
 	t.wantReadable(a)
-	f := faultsOf(a.List, l.Allowed(a.FetchOffset), l.Needed(a.FetchOffset, a.End()))
+	f := faultsOf(a.List, l.Allowed(a.FetchOffset), l.NeededFor(a.View))
 	none := func(offending []model.Entry, expected string) bool {
 		if len(offending) == 0 {
 			return true

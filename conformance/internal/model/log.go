@@ -171,7 +171,7 @@ func (l *Log) collect(from, to int64, want func(Fate) bool) ([]int64, error) {
 	return out, nil
 }
 
-// Needed are the entries that an answer must have that holds the data in
+// Needed are the entries that an answer must have that shows all data in
 // [from, to): one for each aborted transaction with a batch there whose marker
 // does not lie below from.
 func (l *Log) Needed(from, to int64) []Entry {
@@ -179,6 +179,24 @@ func (l *Log) Needed(from, to int64) []Entry {
 		k := sort.Search(len(r.Batches), func(k int) bool { return l.Batches[r.Batches[k]].Last >= from })
 		return k < len(r.Batches) && l.Batches[r.Batches[k]].Base < to
 	})
+}
+
+// NeededFor are the entries that an answer must have: one for each aborted
+// transaction of which it shows a batch. A broker may leave aborted batches out.
+func (l *Log) NeededFor(v *View) []Entry {
+	var out []Entry
+	seen := map[Entry]bool{}
+	for i := range v.Batches {
+		at, ok := l.Find(v.Batches[i].Base)
+		if !ok || l.Fate(at) != Aborted || v.Batches[i].Last < v.FetchOffset {
+			continue
+		}
+		if e := (Entry{l.Run(at).ProducerID, l.Run(at).First}); !seen[e] {
+			seen[e] = true
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 // Allowed are the entries that an answer from an offset on may have: one for
