@@ -40,9 +40,7 @@ type author struct {
 }
 
 // book begins a book about a new partition.
-func (t *trial) book(configs ...string) *book {
-	return &book{t: t, p: t.partition(configs...)}
-}
+func (t *trial) book() *book { return &book{t: t, p: t.partition()} }
 
 // author is a new transactional producer.
 func (b *book) author() *author {

@@ -30,23 +30,23 @@ func (b *book) logged() *model.Log {
 
 // wantDelivered asserts that a client which follows the lists gets what the
 // book says is committed, from an offset on. Only of a partition at rest.
-func (b *book) wantDelivered(from int64, spec fetchSpec) bool {
+func (b *book) wantDelivered(from int64, spec fetchSpec) {
 	spec.isolation = model.ReadCommitted
 	got := b.t.deliveredBy(b.p, from, spec)
 	what := fmt.Sprintf("delivered at read_committed from %d on, as written and committed", from)
-	return b.t.wantOffsets(b.p, what, got, b.visible(from, math.MaxInt64))
+	b.t.wantOffsets(b.p, what, got, b.visible(from, math.MaxInt64))
 }
 
 // wantAnswer asserts the list of an answer, and what a client that follows it
 // makes of the batches beside it.
-func (b *book) wantAnswer(a answer, l *model.Log) bool {
-	ok := b.t.wantList(a, l)
+func (b *book) wantAnswer(a answer, l *model.Log) {
+	b.t.wantList(a, l)
 	got, err := model.Deliver(a.List, a.Batches, a.FetchOffset)
 	if err != nil {
 		b.t.undecided("reading %s at %d: %v", b.p, a.FetchOffset, err)
 	}
 	what := fmt.Sprintf("%s up to %d: delivered", a.about(), a.End())
-	return b.t.wantOffsets(b.p, what, got, b.visible(a.FetchOffset, a.End())) && ok
+	b.t.wantOffsets(b.p, what, got, b.visible(a.FetchOffset, a.End()))
 }
 
 // wantWalk asserts every answer on the way from an offset to the log's end, and
@@ -74,26 +74,26 @@ func (b *book) wantWalk(l *model.Log, from int64, spec fetchSpec) []answer {
 // than an aborted one whose marker is not below the fetch offset, and none
 // twice. Entries of aborted transactions without data in view are a broker's
 // own business.
-func (t *trial) wantList(a answer, l *model.Log) bool { return t.wantListAs(t.scenario.Class, a, l) }
+func (t *trial) wantList(a answer, l *model.Log) { t.wantListAs(t.scenario.Class, a, l) }
 
 // wantListAs is wantList with a weight of its own.
-func (t *trial) wantListAs(class Class, a answer, l *model.Log) bool {
+func (t *trial) wantListAs(class Class, a answer, l *model.Log) {
 	t.wantReadable(a)
 	f := faultsOf(a.List, l.Allowed(a.FetchOffset), l.NeededFor(a.View))
-	none := func(offending []model.Entry, expected string) bool {
+	none := func(offending []model.Entry, expected string) {
 		if len(offending) == 0 {
-			return true
+			return
 		}
 		observed := "aborted " + model.ListString(a.List)
 		if more := len(offending) - 1; more > 0 {
 			observed = fmt.Sprintf("%s; the same of %d more", observed, more)
 		}
 		first := offending[0]
-		return t.expectAs(class, false, a.Partition, first.FirstOffset, a.about()+": "+fmt.Sprintf(expected, first), observed)
+		t.expectAs(class, false, a.Partition, first.FirstOffset, a.about()+": "+fmt.Sprintf(expected, first), observed)
 	}
-	ok := none(f.wrong, "no entry %s: no abort marker at or after the fetch offset ends a transaction that begins there")
-	ok = none(f.twice, "entry %s once") && ok
-	return none(f.missing, "an entry %s: its aborted data is in view") && ok
+	none(f.wrong, "no entry %s: no abort marker at or after the fetch offset ends a transaction that begins there")
+	none(f.twice, "entry %s once")
+	none(f.missing, "an entry %s: its aborted data is in view")
 }
 
 // listFaults are the entries of a list that are not as they should be.
