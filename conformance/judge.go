@@ -82,11 +82,8 @@ func endTold(v *model.View) int64 {
 
 func (t *trial) judgeViews(logs map[model.Partition]*model.Log) {
 	t.mu.Lock()
-	views := slices.Clone(t.views)
+	views := inOrder(t.views)
 	t.mu.Unlock()
-	// Goroutines that share a connection may have kept theirs in another order
-	// than they came in.
-	slices.SortStableFunc(views, func(a, b *model.View) int { return a.Received.Compare(b.Received) })
 	var history model.History
 	for _, v := range views {
 		if v.Throttled {
@@ -112,6 +109,12 @@ func (t *trial) judgeViews(logs map[model.Partition]*model.Log) {
 		}
 		t.guarded(func() { t.judgeEnds(p) })
 	}
+}
+
+// inOrder are views in the order in which they came: those who read on one
+// connection side by side may have kept them in another.
+func inOrder(views []*model.View) []*model.View {
+	return slices.SortedStableFunc(slices.Values(views), func(a, b *model.View) int { return a.Received.Compare(b.Received) })
 }
 
 // judgeEnds holds ListOffsets against Fetch, if the partition is quiet.

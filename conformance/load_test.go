@@ -59,7 +59,7 @@ func nothingIsBlamed(t *testing.T, c *kafkatest.Cluster, beside func(*trial, []m
 		}
 	})
 	s.levels = eachLevel
-	r := verdict(t, c, s)
+	r := resultOf(t, c, s)
 	require.Equal(t, Pass, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
 	require.NotZero(t, r.Judged["U10"])
 	t.Log(r.Judged)

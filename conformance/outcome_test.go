@@ -35,8 +35,8 @@ func scenario(script func(*trial)) *Scenario {
 
 func as(class Class, s *Scenario) *Scenario { s.Class = class; return s }
 
-// verdict runs one scenario on a cluster and returns its result.
-func verdict(t *testing.T, c *kafkatest.Cluster, s *Scenario) Result {
+// resultOf runs one scenario on a cluster and returns its result.
+func resultOf(t *testing.T, c *kafkatest.Cluster, s *Scenario) Result {
 	t.Helper()
 	report := judgedBy(t.Context(), t, c, nil, s)
 	require.Empty(t, report.Left)
@@ -77,7 +77,7 @@ func TestOutcomesOfScripts(t *testing.T) {
 		{"a request that the cluster does not have", scenario(func(t *trial) { t.version(kmsg.Fetch, 0) }), Skip, ReasonAbsent},
 	} {
 		t.Run(k.name, func(t *testing.T) {
-			r := verdict(t, c, k.s)
+			r := resultOf(t, c, k.s)
 			require.Equal(t, k.want, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
 			require.Contains(t, r.Reason, k.reason)
 			require.Equal(t, k.reason == "", r.Reason == "")
@@ -93,7 +93,7 @@ func TestPanicsAreTheCheckersOwn(t *testing.T) {
 		"after the assertions": func(t *trial) { t.witness(true, ""); t.views = append(t.views, nil, nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := verdict(t, c, scenario(script))
+			r := resultOf(t, c, scenario(script))
 			require.Equal(t, Inconclusive, r.Outcome)
 			require.Len(t, r.Findings, 1)
 			require.Equal(t, OfChecker, r.Findings[0].Subject)
@@ -107,14 +107,14 @@ func TestDeadlines(t *testing.T) {
 	c := kafkatest.Fake(t, kafkatest.Config{})
 	s := scenario(func(t *trial) { t.witness(true, ""); t.pause(time.Minute, "the end") })
 	s.Limit = 100 * time.Millisecond
-	r := verdict(t, c, s)
+	r := resultOf(t, c, s)
 	require.Equal(t, Inconclusive, r.Outcome)
 	require.Contains(t, r.Reason, "out of time: waiting for the end")
 	require.Less(t, r.Duration, 30*time.Second)
 }
 
 func TestFindingsOfOneKindAreCounted(t *testing.T) {
-	r := verdict(t, kafkatest.Fake(t, kafkatest.Config{}), scenario(func(t *trial) {
+	r := resultOf(t, kafkatest.Fake(t, kafkatest.Config{}), scenario(func(t *trial) {
 		t.witness(true, "")
 		for range 10 {
 			t.expect(false, nowhere, -1, "e", "o")
@@ -173,7 +173,7 @@ func TestSecondChances(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			runs := 0
 			var bounds []time.Duration
-			r := verdict(t, c, as(k.class, scenario(func(t *trial) {
+			r := resultOf(t, c, as(k.class, scenario(func(t *trial) {
 				runs++
 				bounds = append(bounds, t.bound(time.Second))
 				t.witness(true, "")

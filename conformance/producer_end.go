@@ -128,7 +128,7 @@ func (t *trial) endingAll(name string) {
 	for _, p := range t.order {
 		at := t.places[p]
 		for _, pin := range at.pins {
-			if pin.name == name && !pin.marked && pin.ended.IsZero() {
+			if pin.ended.IsZero() && !pin.marked && pin.name == name {
 				pin.ended = now
 				at.changes++
 				at.unended++

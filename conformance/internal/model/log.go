@@ -187,15 +187,43 @@ func (l *Log) collect(from, to int64, want func(Fate) bool) ([]int64, error) {
 	return out, nil
 }
 
-// Needed are the entries that an answer must have that holds the data in
+// Needed are the entries that an answer must have that shows all data in
 // [from, to): one for each aborted transaction with a batch there whose marker
 // does not lie below from.
 func (l *Log) Needed(from, to int64) []Entry {
+	return l.entries(from, func(r *Run) bool {
+		k := sort.Search(len(r.Batches), func(k int) bool { return l.Batches[r.Batches[k]].Last >= from })
+		return k < len(r.Batches) && l.Batches[r.Batches[k]].Base < to
+	})
+}
+
+// NeededFor are the entries that an answer must have: one for each aborted
+// transaction of which it shows a batch. A broker may leave aborted batches out.
+func (l *Log) NeededFor(v *View) []Entry {
+	var out []Entry
+	seen := map[Entry]bool{}
+	for i := range v.Batches {
+		at, ok := l.Find(v.Batches[i].Base)
+		if !ok || l.Fate(at) != Aborted || v.Batches[i].Last < v.FetchOffset {
+			continue
+		}
+		if e := (Entry{l.Run(at).ProducerID, l.Run(at).First}); !seen[e] {
+			seen[e] = true
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// Allowed are the entries that an answer from an offset on may have: one for
+// each aborted transaction whose marker does not lie below it, wherever its
+// data is.
+func (l *Log) Allowed(from int64) []Entry { return l.entries(from, func(*Run) bool { return true }) }
+
+func (l *Log) entries(from int64, want func(*Run) bool) []Entry {
 	var out []Entry
 	for i := range l.Runs {
-		r := &l.Runs[i]
-		within := func(k int) bool { return l.Batches[k].Last >= from && l.Batches[k].Base < to }
-		if r.Fate == Aborted && r.Marker >= from && slices.ContainsFunc(r.Batches, within) {
+		if r := &l.Runs[i]; r.Fate == Aborted && r.Marker >= from && want(r) {
 			out = append(out, Entry{r.ProducerID, r.First})
 		}
 	}
@@ -209,11 +237,17 @@ func (l *Log) Markers(producerID int64) []int { return l.markers[producerID] }
 // nextMarker is the first marker of a producer above an offset.
 func (l *Log) nextMarker(producerID, offset int64) (index int, ok bool) {
 	all := l.markers[producerID]
-	k := sort.Search(len(all), func(k int) bool { return l.Batches[all[k]].Base > offset })
+	k := l.markersUpTo(producerID, offset)
 	if k == len(all) {
 		return 0, false
 	}
 	return all[k], true
+}
+
+// markersUpTo counts the markers of a producer at or below an offset.
+func (l *Log) markersUpTo(producerID, offset int64) int {
+	all := l.markers[producerID]
+	return sort.Search(len(all), func(k int) bool { return l.Batches[all[k]].Base > offset })
 }
 
 // Over lays an older reading of the same log below this one: batches that have

@@ -29,11 +29,19 @@ type Entry struct {
 
 func (e Entry) String() string { return fmt.Sprintf("{pid %d, first %d}", e.ProducerID, e.FirstOffset) }
 
-// ListString is a list as evidence shows it.
+// entriesShown bounds the entries in a line of evidence. Each breach has such a
+// line, and a list may have thousands of entries with a breach for each.
+const entriesShown = 16
+
+// ListString is a list as evidence shows it: its first entries.
 func ListString(list []Entry) string {
-	parts := make([]string, len(list))
+	parts := make([]string, 0, entriesShown+1)
 	for i, e := range list {
-		parts[i] = e.String()
+		if i == entriesShown {
+			parts = append(parts, fmt.Sprintf("and %d more", len(list)-i))
+			break
+		}
+		parts = append(parts, e.String())
 	}
 	return "[" + strings.Join(parts, " ") + "]"
 }

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"slices"
+	"sort"
 )
 
 // U5 judges the list by itself: no entry twice, and the entries of a producer
@@ -64,6 +65,9 @@ func U3(v *View, l *Log) []Breach {
 	for _, e := range v.List {
 		firsts[e.ProducerID] = append(firsts[e.ProducerID], e.FirstOffset)
 	}
+	for _, all := range firsts {
+		slices.Sort(all)
+	}
 	var out []Breach
 	for i := range v.Batches {
 		b := &v.Batches[i]
@@ -85,17 +89,18 @@ func U3(v *View, l *Log) []Breach {
 
 // covered reports whether an entry is in force at a batch: it begins at or
 // before the batch's last offset, and after the producer's abort marker before.
+// firsts are the first offsets of the producer's entries, ascending.
 func covered(firsts []int64, b *Batch, l *Log) bool {
 	before := int64(-1)
-	for _, m := range l.Markers(b.ProducerID) {
-		if l.Batches[m].Base > b.Base {
+	markers := l.Markers(b.ProducerID)
+	for k := l.markersUpTo(b.ProducerID, b.Base) - 1; k >= 0; k-- {
+		if m := &l.Batches[markers[k]]; m.Kind == AbortMarker {
+			before = m.Base
 			break
 		}
-		if l.Batches[m].Kind == AbortMarker {
-			before = l.Batches[m].Base
-		}
 	}
-	return slices.ContainsFunc(firsts, func(first int64) bool { return before < first && first <= b.Last })
+	k := sort.Search(len(firsts), func(k int) bool { return firsts[k] > before })
+	return k < len(firsts) && firsts[k] <= b.Last
 }
 
 // U4 judges that every entry stands for an aborted transaction that matters to

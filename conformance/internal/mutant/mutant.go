@@ -38,6 +38,7 @@ type fetched struct {
 	fetchOffset int64
 	committed   bool // asked for at read_committed
 	version     int16
+	tightest    bool // the limit of the whole answer is below the partition's
 }
 
 // batches are the partition's batches, as far as they can be read.
@@ -95,6 +96,7 @@ func eachFetched(req *kmsg.FetchRequest, resp *kmsg.FetchResponse, do func(fetch
 				for _, ap := range asked.Partitions {
 					if ap.Partition == p.Partition && (asked.Topic == topic.Topic && topic.Topic != "" || asked.TopicID == topic.TopicID && topic.Topic == "") {
 						f.fetchOffset = ap.FetchOffset
+						f.tightest = req.MaxBytes < ap.PartitionMaxBytes
 					}
 				}
 			}
