@@ -22,12 +22,18 @@ var (
 // whether the scenario itself does.
 func runThrough(t *testing.T, c *kafkatest.Cluster, damage mutant.Damage, scenarios ...string) *Report {
 	t.Helper()
+	return runSlowed(t, c, damage, 1, scenarios...)
+}
+
+// runSlowed is runThrough with bounds on time scaled.
+func runSlowed(t *testing.T, c *kafkatest.Cluster, damage mutant.Damage, slow float64, scenarios ...string) *Report {
+	t.Helper()
 	proxy, err := mutant.New(t.Context(), c.Addrs(), damage)
 	require.NoError(t, err)
 	defer proxy.Close()
 	report, err := Run(t.Context(), Config{
 		Options: []kgo.Opt{kgo.SeedBrokers(proxy.Addrs()...)}, RunID: newRunID(t),
-		Select: scenarios, assertionsOnly: true,
+		Select: scenarios, assertionsOnly: true, AllowAdmin: true, Slow: slow,
 	})
 	require.NoError(t, err)
 	return report
@@ -48,7 +54,7 @@ func TestMutantsAreKilled(t *testing.T) {
 			if !chosen(m.Number) {
 				t.Skip("not among -mutants.only")
 			}
-			report := runThrough(t, c, m.Make(), m.Kills...)
+			report := runSlowed(t, c, m.Make(), m.Slow, m.Kills...)
 			require.Len(t, report.Results, len(m.Kills))
 			for _, r := range report.Results {
 				require.True(t, killed(r), "%s: %s %s\n%s", r.ID, r.Outcome, r.Reason, findingsOf(r))

@@ -16,6 +16,9 @@ type Mutant struct {
 
 	// Brokers is how many the cluster must have; 0 means 1.
 	Brokers int
+	// Slow scales the scenarios' bounds on time, for damages that they only
+	// notice by waiting in vain; 0 means 1.
+	Slow float64
 	// Make begins a damage, with a memory of its own.
 	Make func() Damage
 }
