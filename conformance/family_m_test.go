@@ -13,7 +13,7 @@ import (
 func TestMarkersAreRightOnGoodClusters(t *testing.T) {
 	kafkatest.Each(t, kafkatest.Config{}, func(t *testing.T, c *kafkatest.Cluster) {
 		report, err := Run(t.Context(), Config{
-			Options: []kgo.Opt{kgo.SeedBrokers(c.Addrs()...)}, RunID: newRunID(t), Select: []string{"M"}, AllowAdmin: true,
+			Options: []kgo.Opt{kgo.SeedBrokers(c.Addrs()...)}, RunID: newRunID(t), Select: []string{"M", "D"}, AllowAdmin: true,
 		})
 		require.NoError(t, err)
 		require.Empty(t, report.Left)
