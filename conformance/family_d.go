@@ -43,6 +43,7 @@ var familyD = []*Scenario{
 		Log:         "0 plain | 1 open, then committed | 2 open, then taken over",
 		Known:       "hanging transactions before KIP-890",
 		needs:       []need{needAPI(kmsg.DescribeProducers, 0), needAPI(kmsg.DescribeTransactions, 0)},
+		levels:      anyLevel,
 		run:         explainedPins,
 	},
 }

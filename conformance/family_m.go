@@ -14,7 +14,7 @@ var familyM = []*Scenario{
 		Consequence: "clients that look at these fields stop, or a late marker ends a newer transaction",
 		Witness:     "the log holds a committed run and an aborted one, each with its marker",
 		Log:         "0 committed | 1 commit | 2 aborted | 3 abort",
-		Known:       "markers whose CRC is 0 (librdkafka's mock cluster), markers without a value (kfake until 2026)",
+		Known:       "markers whose CRC is 0 (librdkafka's mock cluster), markers without a value (kfake of August 2026)",
 		run:         markerShape,
 	},
 	{
@@ -23,6 +23,7 @@ var familyM = []*Scenario{
 		Consequence: "a transaction is committed in one partition and aborted, or open for ever, in another",
 		Witness:     "each partition of the transactions holds the data of all three",
 		Log:         "in 8 of 12 partitions: 0 committed | 1 commit | 2 aborted | 3 abort | 4 committed | 5 commit",
+		Known:       "KAFKA-19999, where a marker that was sent again was refused and the transaction stayed open",
 		run:         universalMarkers,
 	},
 	{
@@ -74,7 +75,7 @@ var familyM = []*Scenario{
 		Consequence: "a client whose answer got lost makes the outcome another, or is told an outcome that is none",
 		Witness:     "the transaction's marker was in the log before the last attempts",
 		Log:         "0..1 committed | 2 commit | 3 committed | 4 commit; and the same with an abort",
-		Known:       "Tansu 0.6.0 acknowledges an abort after the commit; KAFKA-18660, where a retry bumped the epoch twice",
+		Known:       "Tansu 0.6.0 acknowledges an abort after the commit",
 		run: func(t *trial) {
 			for _, commit := range []bool{true, false} {
 				endRetry(t, commit)

@@ -38,13 +38,17 @@ func endRetry(t *trial, commit bool) {
 // sendEnd sends an EndTxn whose answer changes nothing of what the producer
 // believes.
 func (w *producer) sendEnd(req *kmsg.EndTxnRequest) reply {
-	return w.t.retried("EndTxn", func() reply {
+	r := w.t.retried("EndTxn", func() reply {
 		e := w.t.do(w.coordinator(), w.lane(), req)
 		if e.Err != nil {
 			return reply{exchange: e, err: e.Err}
 		}
 		return reply{exchange: e, code: e.Response.(*kmsg.EndTxnResponse).ErrorCode}
 	})
+	if r.err == nil && passes(r.code) {
+		w.t.undecided("EndTxn sent again: %s for too long", r)
+	}
+	return r
 }
 
 // wantRepeated sends an EndTxn that was carried out once more. A client that

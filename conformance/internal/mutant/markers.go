@@ -14,8 +14,11 @@ const hasty = 0.4
 // oddPartition is the one that damages of a single partition are about.
 const oddPartition = 3
 
-// markers are damages of control batches and of how transactions end.
-var markers = []Mutant{
+// markers are damages of control batches, of how transactions end, and of what
+// is said about them.
+var markers = slices.Concat(ended, described)
+
+var ended = []Mutant{
 	{
 		Number: 16, Name: "no ABORT markers at read_committed", Kills: []string{"A-01", "M-02"},
 		Make: func() Damage {
@@ -32,11 +35,11 @@ var markers = []Mutant{
 	},
 	{
 		Number: 27, Name: "a second EndTxn turns the outcome round", Kills: []string{"M-08"},
-		Make:   retryTurns,
+		Make: retryTurns,
 	},
 	{
 		Number: 35, Name: "an abort misses one partition", Kills: []string{"M-02"}, Slow: hasty,
-		Make:   func() Damage { return unmarked(model.AbortMarker) },
+		Make: func() Damage { return unmarked(model.AbortMarker) },
 	},
 	{
 		Number: 37, Name: "EndTxn acknowledged, not applied", Kills: []string{"M-02"}, Slow: hasty,
@@ -60,7 +63,7 @@ var markers = []Mutant{
 	},
 	{
 		Number: 161, Name: "Produce answers do not count markers", Kills: []string{"M-03"},
-		Make:   countingRecords,
+		Make: countingRecords,
 	},
 	{
 		Number: 162, Name: "an administrator's ABORT marker is a COMMIT marker", Kills: []string{"M-05"},
@@ -109,7 +112,7 @@ var markers = []Mutant{
 	},
 	{
 		Number: 167, Name: "a second EndTxn bumps the epoch again", Kills: []string{"M-08"},
-		Make:   retryBumps,
+		Make: retryBumps,
 	},
 	{
 		Number: 168, Name: "WriteTxnMarkers acknowledged, not applied", Kills: []string{"M-05"}, Slow: hasty,
