@@ -58,11 +58,9 @@ type transactionFilter struct {
 	pattern string        // v2
 }
 
-// listTransactions asks every broker for the transactional IDs that it
-// coordinates, and returns the trial's own.
-func (t *trial) listTransactions(f transactionFilter) map[string]string {
+func (f transactionFilter) request(version int16) *kmsg.ListTransactionsRequest {
 	req := kmsg.NewPtrListTransactionsRequest()
-	req.Version = t.version(kmsg.ListTransactions, anyVersion)
+	req.Version = version
 	req.StateFilters, req.ProducerIDFilters, req.DurationFilterMillis = f.states, f.ids, -1
 	if f.longer > 0 {
 		req.DurationFilterMillis = f.longer.Milliseconds()
@@ -70,28 +68,39 @@ func (t *trial) listTransactions(f transactionFilter) map[string]string {
 	if f.pattern != "" {
 		req.TransactionalIDPattern = &f.pattern
 	}
+	return req
+}
+
+// listTransactions asks every broker for the transactional IDs that it
+// coordinates, and returns the states of the trial's own.
+func (t *trial) listTransactions(f transactionFilter) map[string]string {
+	req := f.request(t.version(kmsg.ListTransactions, anyVersion))
 	states := map[string]string{}
 	for _, broker := range t.run.features.brokers {
-		var found []kmsg.ListTransactionsResponseTransactionState
-		r := t.retried("ListTransactions", func() reply {
-			e := t.do(broker, "admin", req)
-			if e.Err != nil {
-				return reply{exchange: e, err: e.Err}
-			}
-			resp := e.Response.(*kmsg.ListTransactionsResponse)
-			found = resp.TransactionStates
-			return reply{exchange: e, code: resp.ErrorCode}
-		})
-		if !r.ok() {
-			r.unusable(t, "ListTransactions")
-		}
-		for _, s := range found {
+		for _, s := range t.listTransactionsAt(broker, req) {
 			if strings.HasPrefix(s.TransactionalID, t.idPrefix()) {
 				states[s.TransactionalID] = s.TransactionState
 			}
 		}
 	}
 	return states
+}
+
+func (t *trial) listTransactionsAt(broker int32, req *kmsg.ListTransactionsRequest) []kmsg.ListTransactionsResponseTransactionState {
+	var found []kmsg.ListTransactionsResponseTransactionState
+	r := t.retried("ListTransactions", func() reply {
+		e := t.do(broker, "admin", req)
+		if e.Err != nil {
+			return reply{exchange: e, err: e.Err}
+		}
+		resp := e.Response.(*kmsg.ListTransactionsResponse)
+		found = resp.TransactionStates
+		return reply{exchange: e, code: resp.ErrorCode}
+	})
+	if !r.ok() {
+		r.unusable(t, "ListTransactions")
+	}
+	return found
 }
 
 // idPrefix begins the names of the trial's transactional IDs.
