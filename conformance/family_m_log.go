@@ -102,7 +102,7 @@ func fateOf(commit bool) model.Fate {
 // wantRuns asserts how the transactions of a producer ended in a partition, and
 // that no marker says otherwise. A marker that repeats the one before is legal:
 // coordinators write again what they had no answer to.
-func (t *trial) wantRuns(p model.Partition, id int64, want ...model.Fate) *model.Log {
+func (t *trial) wantRuns(p model.Partition, id int64, want ...model.Fate) {
 	l := t.oracle(p)
 	got := []model.Fate{}
 	for _, r := range l.Runs {
@@ -121,7 +121,6 @@ func (t *trial) wantRuns(p model.Partition, id int64, want ...model.Fate) *model
 		}
 		last = b.Kind
 	}
-	return l
 }
 
 // markerOffsets writes after markers. A broker whose markers take no offset is
