@@ -33,7 +33,7 @@ func runBehind(t *testing.T, c *kafkatest.Cluster, damage mutant.Damage, config 
 	require.NoError(t, err)
 	defer proxy.Close()
 	config.Options, config.RunID = []kgo.Opt{kgo.SeedBrokers(proxy.Addrs()...)}, newRunID(t)
-	config.assertionsOnly = true
+	config.assertionsOnly, config.AllowAdmin = true, true
 	report, err := Run(t.Context(), config)
 	require.NoError(t, err)
 	return report
@@ -61,10 +61,7 @@ func TestMutantsAreKilled(t *testing.T) {
 
 func requireKilled(t *testing.T, c *kafkatest.Cluster, m mutant.Mutant) {
 	t.Helper()
-	config := Config{Select: slices.Concat(m.Kills, m.Warns)}
-	if m.Hurry {
-		config.Slow = 0.2
-	}
+	config := Config{Select: slices.Concat(m.Kills, m.Warns), Slow: m.Slow}
 	report := runBehind(t, c, m.Make(), config)
 	require.Len(t, report.Results, len(config.Select))
 	for _, r := range report.Results {

@@ -28,7 +28,7 @@ var wrongBounds = []Mutant{
 		Make: func() Damage { return onCommitted(func(f fetched) { f.LastStableOffset = f.HighWatermark }) },
 	},
 	{
-		Number: 11, Name: "LSO frozen at the first transaction", Kills: []string{"L-02", "L-04"}, Hurry: true,
+		Number: 11, Name: "LSO frozen at the first transaction", Kills: []string{"L-02", "L-04"}, Slow: 0.2,
 		Make: func() Damage {
 			return misplaced(func(l *model.Log) int64 {
 				if len(l.Runs) > 0 {
@@ -57,7 +57,7 @@ var wrongBounds = []Mutant{
 		Make: staleBounds,
 	},
 	{
-		Number: 121, Name: "LSO moves only when nothing is open", Kills: []string{"L-02", "L-14", "L-15"}, Hurry: true,
+		Number: 121, Name: "LSO moves only when nothing is open", Kills: []string{"L-02", "L-14", "L-15"}, Slow: 0.2,
 		Make: func() Damage { return misplaced(sinceNothingWasOpen) },
 	},
 	{

@@ -24,7 +24,7 @@ var undecided = []Mutant{
 		Make: func() Damage { return onCommittedCall(plainLost) },
 	},
 	{
-		Number: 48, Name: "an empty registration pins the LSO", Kills: []string{"L-10"}, Hurry: true,
+		Number: 48, Name: "an empty registration pins the LSO", Kills: []string{"L-10"}, Slow: 0.2,
 		Make: registrationPins,
 	},
 	{
@@ -32,7 +32,7 @@ var undecided = []Mutant{
 		Make: func() Damage { return onCommittedCall(emptyAbortsListed) },
 	},
 	{
-		Number: 127, Name: "aborted records are not given out and cannot be passed", Kills: []string{"L-12"}, Hurry: true,
+		Number: 127, Name: "aborted records are not given out and cannot be passed", Kills: []string{"L-12"}, Slow: 0.2,
 		Make: func() Damage { return onCommittedCall(abortedNotPassed) },
 	},
 }

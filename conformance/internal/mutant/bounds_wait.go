@@ -15,7 +15,7 @@ const longPoll = 500
 // waiting are damages of fetches that wait.
 var waiting = []Mutant{
 	{
-		Number: 19, Name: "a long poll is not woken by the end of a transaction", Kills: []string{"L-07", "L-08"}, Hurry: true,
+		Number: 19, Name: "a long poll is not woken by the end of a transaction", Kills: []string{"L-07", "L-08"}, Slow: 0.2,
 		Make: func() Damage {
 			return onLongPoll(func(_ *Call, req *kmsg.FetchRequest) { req.MinBytes = math.MaxInt32 }, nil)
 		},

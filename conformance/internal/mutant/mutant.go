@@ -17,11 +17,11 @@ type Mutant struct {
 	// Warns are scenarios that have to warn: what is damaged weighs less there
 	// than the rest of the scenario.
 	Warns []string
-	// Hurry cuts all bounds on time to a fifth, for damages that only waiting
-	// in vain shows.
-	Hurry bool
 	// Brokers is how many the cluster must have; 0 means 1.
 	Brokers int
+	// Slow scales the scenarios' bounds on time, for damages that they only
+	// notice by waiting in vain; 0 means 1.
+	Slow float64
 	// Make begins a damage, with a memory of its own.
 	Make func() Damage
 }
