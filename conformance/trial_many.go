@@ -1,0 +1,135 @@
+package conformance
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"example.com/readcommitted/conformance/internal/model"
+	"example.com/readcommitted/conformance/internal/wire"
+)
+
+// sameLeader makes a topic and returns n of its partitions that one broker
+// leads, so that one request can ask for all of them.
+func (t *trial) sameLeader(n int) []model.Partition {
+	led := map[int32][]model.Partition{}
+	for _, p := range t.partitions(int32(n * len(t.run.features.brokers))) {
+		leader := t.leader(p)
+		if led[leader] = append(led[leader], p); len(led[leader]) == n {
+			return led[leader]
+		}
+	}
+	t.undecided("no broker leads %d partitions of a new topic", n)
+	return nil
+}
+
+// fetchEach fetches partitions of one topic that one broker leads in one
+// request, again if the broker throttles. The answers come in the order of the
+// partitions.
+func (t *trial) fetchEach(ps []model.Partition, offsets []int64, spec fetchSpec) []answer {
+	req := t.fetchEachRequest(ps, offsets, spec)
+	quiet := t.watchQuiet(ps)
+	e := t.unthrottled(t.leader(ps[0]), "fetch", req)
+	resp := e.Response.(*kmsg.FetchResponse)
+	out := make([]answer, len(ps))
+	for i, p := range ps {
+		rp := partitionIn(resp, p.Index)
+		if rp == nil || rp.ErrorCode != 0 {
+			t.undecided("fetch of several partitions: no answer for %s (%s)", p, whyNone(rp, resp.ErrorCode))
+		}
+		out[i] = t.take(p, offsets[i], rp, e, quiet(p))
+	}
+	return out
+}
+
+// unthrottled sends a request that may be repeated until the answer is not a
+// throttled one.
+func (t *trial) unthrottled(broker int32, lane string, req kmsg.Request) *wire.Exchange {
+	for {
+		e := t.do(broker, lane, req)
+		if e.Err != nil {
+			t.broken(kmsg.NameForKey(req.Key()), e)
+		}
+		if !e.Throttled() {
+			return e
+		}
+		t.pause(time.Duration(e.ThrottleMillis())*time.Millisecond, "the end of a throttle")
+	}
+}
+
+// take makes an answer of one partition of an exchange, and keeps it to be
+// judged.
+func (t *trial) take(p model.Partition, offset int64, rp *kmsg.FetchResponseTopicPartition, e *wire.Exchange, quiet bool) answer {
+	v := newView(p, rp)
+	v.Isolation, v.FetchOffset = e.Request.(*kmsg.FetchRequest).IsolationLevel, offset
+	v.Version, v.Conn, v.Sent, v.Received, v.Quiet = e.Response.GetVersion(), e.Conn, e.Sent, e.Received, quiet
+	v.Open = t.pinnedDuring(p, e.Sent, e.Received)
+	t.keep(v)
+	return answer{v, e.Took()}
+}
+
+// partitionIn is a partition in an answer about one topic, nil if it is not
+// there.
+func partitionIn(resp *kmsg.FetchResponse, index int32) *kmsg.FetchResponseTopicPartition {
+	for i := range resp.Topics {
+		for k := range resp.Topics[i].Partitions {
+			if rp := &resp.Topics[i].Partitions[k]; rp.Partition == index {
+				return rp
+			}
+		}
+	}
+	return nil
+}
+
+func (t *trial) fetchEachRequest(ps []model.Partition, offsets []int64, spec fetchSpec) *kmsg.FetchRequest {
+	req := t.fetchRequest(ps[0], offsets[0], spec)
+	topic := &req.Topics[0]
+	for i, p := range ps[1:] {
+		partition := topic.Partitions[0]
+		partition.Partition, partition.FetchOffset = p.Index, offsets[i+1]
+		topic.Partitions = append(topic.Partitions, partition)
+	}
+	return req
+}
+
+// watchQuiet returns a function that tells, later, whether nothing happened to
+// a partition since.
+func (t *trial) watchQuiet(ps []model.Partition) func(model.Partition) bool {
+	type look struct {
+		changes int
+		quiet   bool
+	}
+	before := map[model.Partition]look{}
+	for _, p := range ps {
+		changes, quiet := t.quietNow(p)
+		before[p] = look{changes, quiet}
+	}
+	return func(p model.Partition) bool {
+		changes, quiet := t.quietNow(p)
+		return before[p].quiet && quiet && before[p].changes == changes
+	}
+}
+
+// whyNone says why a partition of an answer is of no use.
+func whyNone(rp *kmsg.FetchResponseTopicPartition, code int16) string {
+	if rp != nil {
+		return codeName(rp.ErrorCode)
+	}
+	return "missing; " + codeName(code)
+}
+
+// sameBatch compares what decides over a batch's visibility.
+func sameBatch(a, b *model.Batch) bool {
+	return a.Base == b.Base && a.Last == b.Last && a.ProducerID == b.ProducerID && a.Epoch == b.Epoch &&
+		a.Kind == b.Kind && a.Transactional() == b.Transactional()
+}
+
+// batchLine is a batch in a line of evidence.
+func batchLine(b *model.Batch) string {
+	kind := b.Kind.String()
+	if !b.Control() && b.Transactional() {
+		kind = "transactional " + kind
+	}
+	return fmt.Sprintf("batch %d..%d %s pid %d/%d", b.Base, b.Last, kind, b.ProducerID, b.Epoch)
+}
