@@ -63,7 +63,7 @@ var familyP = []*Scenario{
 		run:         versionSweep,
 	},
 	{
-		ID: "P-07", Name: "incremental-session", Class: Must, Profile: Standard, Typical: 2 * time.Second,
+		ID: "P-07", Name: "incremental-session", Class: Must, Profile: Standard, Typical: 2 * time.Second, Limit: 3 * time.Minute,
 		Requirement: "answers in a fetch session hold every batch once, each with the list that covers it",
 		Consequence: "consumers, which use sessions by default, lose committed records, hand out aborted ones, or stop",
 		Witness:     "the broker kept a session while 20 transactions ended",
@@ -80,7 +80,7 @@ var familyP = []*Scenario{
 		run:         listsOfPartitions,
 	},
 	{
-		ID: "P-09", Name: "one-byte-walk", Class: Must, Profile: Standard, Typical: 3 * time.Second,
+		ID: "P-09", Name: "one-byte-walk", Class: Must, Profile: Standard, Typical: 3 * time.Second, Limit: 5 * time.Minute,
 		Requirement: "a reader whose limit is one byte gets every batch, one answer after the other, each with the list that covers it",
 		Consequence: "readers with small limits hand out aborted records, lose committed ones, or stop",
 		Witness:     "50 interleaved transactions ended, some by a commit and some by an abort",
@@ -88,7 +88,7 @@ var familyP = []*Scenario{
 		run:         oneByteWalk,
 	},
 	{
-		ID: "P-10", Name: "compression-matrix", Class: Must, Profile: Standard, Typical: 3 * time.Second,
+		ID: "P-10", Name: "compression-matrix", Class: Must, Profile: Standard, Typical: 3 * time.Second, Limit: 3 * time.Minute,
 		Requirement: "compression changes neither the records nor the producer ID, the epoch and the transactional bit of a batch",
 		Consequence: "clients cannot read the batch, or hand out aborted records that are compressed",
 		Witness:     "the log holds compressed batches of a committed and of an aborted transaction",
@@ -97,7 +97,7 @@ var familyP = []*Scenario{
 		run:         compressionMatrix,
 	},
 	{
-		ID: "P-11", Name: "ack-offset-truth", Class: Must, Profile: Standard, Typical: 2 * time.Second,
+		ID: "P-11", Name: "ack-offset-truth", Class: Must, Profile: Standard, Typical: 2 * time.Second, Limit: 5 * time.Minute,
 		Requirement: "a record lies, unchanged, at the offset that its acknowledgement named",
 		Consequence: "applications keep offsets at which something else lies",
 		Witness:     "200 batches were acknowledged",

@@ -51,7 +51,7 @@ func (t *trial) readTogether(ps []model.Partition, ends []int64, own []*model.En
 // and nothing else.
 func (t *trial) wantOwnEntry(a answer, own *model.Entry) {
 	var want []model.Entry
-	if own != nil && (a.FetchOffset <= own.FirstOffset && own.FirstOffset < a.End() || slices.Contains(a.List, *own)) {
+	if own != nil && (batchAt(a.Batches, own.FirstOffset) != nil || slices.Contains(a.List, *own)) {
 		want = append(want, *own)
 	}
 	t.wantEntries(a, want...)
@@ -76,7 +76,7 @@ func oneByteWalk(t *trial) {
 	t.witness(len(l.Runs) == walkedTransactions && outcomes[model.Committed] > 0 && outcomes[model.Aborted] > 0,
 		"%d transactions, %d of them committed and %d aborted", len(l.Runs), outcomes[model.Committed], outcomes[model.Aborted])
 	answers := t.answers(p, 0, l.LSO(), fetchSpec{isolation: model.ReadCommitted, partitionMaxBytes: 1})
-	t.wantBatches(l, l.LSO(), "read with a limit of one byte", batchesOf(answers))
+	t.wantBatches(l, l.LSO(), model.ReadCommitted, "read with a limit of one byte", batchesOf(answers))
 	want, err := l.Visible(0, l.LSO())
 	if err != nil {
 		t.undecided("reading the log of %s: %v", p, err)

@@ -15,7 +15,7 @@ import (
 func uncommittedHasNoList(t *trial) {
 	l := t.interleaved()
 	answers := t.answers(l.p, 0, 6, fetchSpec{isolation: model.ReadUncommitted})
-	t.wantBatches(t.oracle(l.p), 6, "read_uncommitted", batchesOf(answers))
+	t.wantBatches(t.oracle(l.p), 6, model.ReadUncommitted, "read", batchesOf(answers))
 	for _, a := range answers {
 		t.wantHigh(a, 6)
 		t.expect(len(a.List) == 0, l.p, a.FetchOffset, a.about()+": no list", "aborted "+model.ListString(a.List))
@@ -51,7 +51,7 @@ func midBatchOffset(t *trial) {
 		t.undecided("the log of %s is not as it was written: %s", p, l)
 	}
 	for _, isolation := range []int8{model.ReadCommitted, model.ReadUncommitted} {
-		for from := range int64(11) {
+		for from := range int64(10) {
 			spec := fetchSpec{isolation: isolation}
 			answers := t.answers(p, from, 22, spec)
 			a := answers[0]

@@ -41,7 +41,7 @@ func incrementalSession(t *trial) {
 	t.wantSessionIsLog(s, busy)
 	t.wantSessionIsLog(s, idle)
 	l := t.oracle(busy)
-	t.witness(len(l.Runs) == sessionRounds && s.epoch > sessionRounds/2, "%d transactions, and the session is at epoch %d", len(l.Runs), s.epoch)
+	t.witness(len(l.Runs) == sessionRounds && s.rounds >= sessionRounds/2, "%d transactions, and %d incremental answers with batches", len(l.Runs), s.rounds)
 	t.wantForgotten(s, busy, idle)
 	t.wantOldEpochRefused(s)
 }
@@ -56,7 +56,7 @@ func (t *trial) wantInSession(s *session, p model.Partition, offset int64) bool 
 // wantSessionIsLog asserts that what the session got is what the log holds.
 func (t *trial) wantSessionIsLog(s *session, p model.Partition) {
 	l := t.oracle(p)
-	t.wantBatches(l, l.LSO(), "read in a session", batchesOf(s.answers[p]))
+	t.wantBatches(l, l.LSO(), s.isolation, "read in a session", batchesOf(s.answers[p]))
 	want, err := l.Visible(0, l.LSO())
 	if err != nil {
 		t.undecided("reading the log of %s: %v", p, err)

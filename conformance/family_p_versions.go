@@ -120,20 +120,22 @@ func (t *trial) sharedVersions(key kmsg.Key, least, limit int16) func(func(int16
 
 // sweepFetch reads the log of P-06 in one version.
 func (t *trial) sweepFetch(l interleavedLog, log *model.Log, version int16) {
-	how := func(isolation int8) string { return fmt.Sprintf("Fetch v%d at isolation level %d", version, isolation) }
+	how := fmt.Sprintf("Fetch v%d", version)
 	all := t.answers(l.p, 0, 7, fetchSpec{isolation: model.ReadUncommitted, version: version})
-	t.wantBatches(log, 7, how(model.ReadUncommitted), batchesOf(all))
+	t.wantBatches(log, 7, model.ReadUncommitted, how, batchesOf(all))
 	stable := t.answers(l.p, 0, 6, fetchSpec{isolation: model.ReadCommitted, version: version})
-	t.wantBatches(log, 6, how(model.ReadCommitted), batchesOf(stable))
+	t.wantBatches(log, 6, model.ReadCommitted, how, batchesOf(stable))
 	for _, a := range stable {
 		t.wantLSO(a, 6)
 		t.wantHigh(a, 7)
 		if version >= 5 { // older ones do not carry it
-			t.expect(a.LogStartOffset == 0, l.p, a.LogStartOffset, how(a.Isolation)+": log start offset 0", fmt.Sprint(a.LogStartOffset))
+			t.expect(a.LogStartOffset == 0, l.p, a.LogStartOffset, how+": log start offset 0", fmt.Sprint(a.LogStartOffset))
 		}
 	}
-	want := model.Entry{ProducerID: l.aborted, FirstOffset: 2}
-	got := entriesOf(stable)
-	t.expect(slices.Equal(got, []model.Entry{want}), l.p, 2, how(model.ReadCommitted)+": aborted "+want.String(), "aborted "+model.ListString(got))
-	t.wantOffsets(l.p, how(model.ReadCommitted)+": delivered", t.deliveredIn(stable), []int64{0, 1, 3})
+	want, got := []model.Entry{{ProducerID: l.aborted, FirstOffset: 2}}, entriesOf(stable)
+	if batchAt(batchesOf(stable), 2) == nil && len(got) == 0 {
+		want = nil // the broker keeps aborted batches to itself
+	}
+	t.expect(slices.Equal(got, want), l.p, 2, how+": aborted "+model.ListString(want), "aborted "+model.ListString(got))
+	t.wantOffsets(l.p, how+" at read_committed: delivered", t.deliveredIn(stable), []int64{0, 1, 3})
 }

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -25,20 +24,28 @@ func (t *trial) sameLeader(n int) []model.Partition {
 }
 
 // fetchEach fetches partitions of one topic that one broker leads in one
-// request, again if the broker throttles. The answers come in the order of the
-// partitions.
+// request, again if the broker throttles or does not lead. The answers come in
+// the order of the partitions.
 func (t *trial) fetchEach(ps []model.Partition, offsets []int64, spec fetchSpec) []answer {
-	req := t.fetchEachRequest(ps, offsets, spec)
-	quiet := t.watchQuiet(ps)
-	e := t.unthrottled(t.leader(ps[0]), "fetch", req)
-	resp := e.Response.(*kmsg.FetchResponse)
-	out := make([]answer, len(ps))
-	for i, p := range ps {
-		rp := partitionIn(resp, p.Index)
-		if rp == nil || rp.ErrorCode != 0 {
-			t.undecided("fetch of several partitions: no answer for %s (%s)", p, whyNone(rp, resp.ErrorCode))
+	var out []answer
+	var why string
+	if !t.until(t.bound(settled), "an answer with several partitions", func() bool {
+		req := t.fetchEachRequest(ps, offsets, spec)
+		quiet := t.watchQuiet(ps)
+		e := t.unthrottled(t.leader(ps[0]), "fetch", req)
+		out = out[:0]
+		for i, p := range ps {
+			rp := partitionIn(e.Response.(*kmsg.FetchResponse), p.Index)
+			if rp == nil || rp.ErrorCode != 0 {
+				why = whyNone(rp, e.Response.(*kmsg.FetchResponse).ErrorCode)
+				t.refresh(p)
+				return false
+			}
+			out = append(out, t.take(p, offsets[i], rp, e, quiet(p)))
 		}
-		out[i] = t.take(p, offsets[i], rp, e, quiet(p))
+		return true
+	}) {
+		t.undecided("fetch of several partitions at once: %s", why)
 	}
 	return out
 }
@@ -117,19 +124,4 @@ func whyNone(rp *kmsg.FetchResponseTopicPartition, code int16) string {
 		return codeName(rp.ErrorCode)
 	}
 	return "missing; " + codeName(code)
-}
-
-// sameBatch compares what decides over a batch's visibility.
-func sameBatch(a, b *model.Batch) bool {
-	return a.Base == b.Base && a.Last == b.Last && a.ProducerID == b.ProducerID && a.Epoch == b.Epoch &&
-		a.Kind == b.Kind && a.Transactional() == b.Transactional()
-}
-
-// batchLine is a batch in a line of evidence.
-func batchLine(b *model.Batch) string {
-	kind := b.Kind.String()
-	if !b.Control() && b.Transactional() {
-		kind = "transactional " + kind
-	}
-	return fmt.Sprintf("batch %d..%d %s pid %d/%d", b.Base, b.Last, kind, b.ProducerID, b.Epoch)
 }

@@ -25,6 +25,7 @@ type session struct {
 	told      map[model.Partition]int64
 	forgotten []model.Partition // to be said in the next request
 	restarts  int
+	rounds    int // incremental answers with batches
 }
 
 // sessionRestarts bounds how often a broker may end a session: it may whenever
@@ -162,6 +163,9 @@ func (s *session) take(e *wire.Exchange, rp *kmsg.FetchResponseTopicPartition, q
 		t.unreadable(p, a)
 	}
 	if len(a.Batches) > 0 {
+		if e.Request.(*kmsg.FetchRequest).SessionEpoch > 0 {
+			s.rounds++
+		}
 		s.answers[p] = append(s.answers[p], a)
 		s.position[p] = a.End()
 	}

@@ -71,6 +71,33 @@ var shapeOfRequests = []Mutant{
 			}}
 		},
 	},
+	{
+		Number: 112, Name: "incremental answers lose the first of several batches", Kills: []string{"P-07"},
+		Make: func() Damage {
+			return onFetches(func(req *kmsg.FetchRequest, resp *kmsg.FetchResponse) {
+				if !incremental(req) {
+					return
+				}
+				eachFetched(req, resp, func(f fetched) {
+					if batches := f.batches(); len(batches) > 1 {
+						f.put(batches[1:])
+					}
+				})
+			})
+		},
+	},
+	{
+		Number: 113, Name: "the first batch is cut off at the limit", Kills: []string{"P-13", "P-09"},
+		Make: func() Damage {
+			return onFetches(func(req *kmsg.FetchRequest, resp *kmsg.FetchResponse) {
+				eachFetched(req, resp, func(f fetched) {
+					if limit := int(limitOf(req, f.partition)); f.fetchOffset >= 0 && len(f.RecordBatches) > limit {
+						f.RecordBatches = f.RecordBatches[:limit]
+					}
+				})
+			})
+		},
+	},
 }
 
 // onFetches is a damage of whole answers to a Fetch.
