@@ -49,7 +49,8 @@ func TestWhatAnAnswerMayLookLikeIsNoFinding(t *testing.T) {
 	}{
 		{
 			"throttles", every(3, func(req *kmsg.FetchRequest) bool { return req.Version >= 5 }, throttled),
-			[]string{"P-02", "P-04", "P-05", "P-06", "P-07", "P-08", "P-09", "P-10", "P-11", "P-13", "P-14", "P-15"}, Pass,
+			[]string{"P-02", "P-04", "P-05", "P-06", "P-07", "P-08", "P-09", "P-10", "P-11", "P-13", "P-14", "P-15"},
+			Pass,
 		},
 		{
 			"keeps no session", func(_ *kmsg.FetchRequest, resp *kmsg.FetchResponse) { resp.SessionID = 0 },

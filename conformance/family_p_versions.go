@@ -96,8 +96,10 @@ func versionSweep(t *trial) {
 			isolation       int8
 			timestamp, want int64
 		}{
-			{model.ReadUncommitted, latest, 7}, {model.ReadCommitted, latest, 6},
-			{model.ReadUncommitted, earliest, 0}, {model.ReadCommitted, earliest, 0},
+			{model.ReadUncommitted, latest, 7},
+			{model.ReadCommitted, latest, 6},
+			{model.ReadUncommitted, earliest, 0},
+			{model.ReadCommitted, earliest, 0},
 		} {
 			got := t.listAt(l.p, want.isolation, want.timestamp, version)
 			t.expect(got == want.want, l.p, got,

@@ -106,7 +106,7 @@ func (t *trial) deliveredIn(answers []answer) []int64 {
 // offset, exclusive: the same ranges, producers, epochs and kinds. A broker may
 // keep from readers at read_committed what no application gets: aborted batches
 // and markers.
-func (t *trial) wantBatches(l *model.Log, to int64, isolation int8, how string, got []model.Batch) bool {
+func (t *trial) wantBatches(l *model.Log, to int64, isolation int8, how string, got []model.Batch) {
 	how = fmt.Sprintf("%s at isolation level %d", how, isolation)
 	for i := range l.Batches {
 		want := &l.Batches[i]
@@ -124,12 +124,12 @@ func (t *trial) wantBatches(l *model.Log, to int64, isolation int8, how string, 
 		if len(got) > 0 {
 			observed = batchLine(&got[0])
 		}
-		return t.expect(false, l.Partition, want.Base, how+": "+batchLine(want), observed)
+		t.expect(false, l.Partition, want.Base, how+": "+batchLine(want), observed)
+		return
 	}
 	if len(got) > 0 {
-		return t.expect(false, l.Partition, got[0].Base, how+": no more batches", batchLine(&got[0]))
+		t.expect(false, l.Partition, got[0].Base, how+": no more batches", batchLine(&got[0]))
 	}
-	return true
 }
 
 // sameBatch compares what decides over a batch's visibility.
