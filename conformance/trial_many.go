@@ -68,12 +68,13 @@ func (t *trial) unthrottled(broker int32, lane string, req kmsg.Request) *wire.E
 // take makes an answer of one partition of an exchange, and keeps it to be
 // judged.
 func (t *trial) take(p model.Partition, offset int64, rp *kmsg.FetchResponseTopicPartition, e *wire.Exchange, quiet bool) answer {
-	v := newView(p, rp)
-	v.Isolation, v.FetchOffset = e.Request.(*kmsg.FetchRequest).IsolationLevel, offset
-	v.Version, v.Conn, v.Sent, v.Received, v.Quiet = e.Response.GetVersion(), e.Conn, e.Sent, e.Received, quiet
-	v.Open = t.pinnedDuring(p, e.Sent, e.Received)
-	t.keep(v)
-	return answer{v, e.Took()}
+	alone, resp := *e, *e.Response.(*kmsg.FetchResponse)
+	topic := kmsg.NewFetchResponseTopic()
+	topic.Partitions = append(topic.Partitions, *rp)
+	resp.Topics = []kmsg.FetchResponseTopic{topic}
+	alone.Response = &resp
+	spec := fetchSpec{isolation: e.Request.(*kmsg.FetchRequest).IsolationLevel}
+	return answer{t.viewOf(p, offset, spec, &alone, quiet), e.Took()}
 }
 
 // partitionIn is a partition in an answer about one topic, nil if it is not

@@ -12,12 +12,16 @@ import (
 // seconds is fair to clusters that are slow with both.
 const shownEnough = 20
 
+// longWait is how long a Fetch may wait after one that came back empty although
+// there is something: storage may need longer than a short wait.
+const longWait = 500 * time.Millisecond
+
 // keepsUp calls advance until it gets past an offset, and reports whether it
 // did before ordinary fetches had shown data at the offset often enough.
 func (t *trial) keepsUp(p model.Partition, offset int64, isolation int8, advance func() bool) bool {
 	deadline := time.Now().Add(t.bound(settled))
 	for shown := 0; !advance(); {
-		switch wide := t.fetch(p, offset, fetchSpec{isolation: isolation}); {
+		switch wide := t.fetch(p, offset, fetchSpec{isolation: isolation, maxWait: longWait}); {
 		case len(wide.Batches) > 0:
 			if shown++; shown == shownEnough {
 				return false
@@ -41,6 +45,7 @@ func (t *trial) filled(p model.Partition, offset int64, spec fetchSpec) (a answe
 		if a.Problem != nil {
 			t.unreadable(p, a)
 		}
+		spec.maxWait = longWait
 		return len(a.Batches) > 0
 	})
 	return a, ok

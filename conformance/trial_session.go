@@ -46,7 +46,7 @@ func (t *trial) openSession(isolation int8, ps ...model.Partition) *session {
 // request is full, or says what changed since the last one.
 func (s *session) request() *kmsg.FetchRequest {
 	base := s.partitions[0]
-	req := s.t.fetchRequest(base, 0, fetchSpec{isolation: s.isolation})
+	req := s.t.fetchRequest(base, 0, fetchSpec{isolation: s.isolation, maxWait: longWait})
 	req.SessionID, req.SessionEpoch = s.id, s.epoch
 	topic := req.Topics[0]
 	blank := topic.Partitions[0]

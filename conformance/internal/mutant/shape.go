@@ -151,7 +151,7 @@ func toleratedOffsets() Damage {
 			for k := range resp.Topics[i].Partitions {
 				p := &resp.Topics[i].Partitions[k]
 				if p.ErrorCode == kerr.OffsetOutOfRange.Code {
-					b := last[named(&resp.Topics[i], p.Partition)]
+					b := last[rememberedAs(&resp.Topics[i], p.Partition)]
 					p.ErrorCode, p.LogStartOffset, p.LastStableOffset, p.HighWatermark = 0, b.start, b.stable, b.high
 				}
 			}
@@ -159,9 +159,9 @@ func toleratedOffsets() Damage {
 	}}
 }
 
-// named is the key by which a damage remembers a partition: its topic by name
+// rememberedAs is the key by which a damage remembers a partition: its topic by name
 // or, from v13 on, by ID.
-func named(topic *kmsg.FetchResponseTopic, partition int32) model.Partition {
+func rememberedAs(topic *kmsg.FetchResponseTopic, partition int32) model.Partition {
 	if topic.Topic == "" {
 		return model.Partition{Topic: string(topic.TopicID[:]), Index: partition}
 	}

@@ -19,9 +19,6 @@ import (
 // (KIP-511).
 var fallbacks = []int16{4, 2, 0}
 
-// NewestAsked is the version of ApiVersions that is tried first.
-func NewestAsked() int16 { return fallbacks[0] }
-
 // connect makes a connection that is ready for requests. first is the version
 // of ApiVersions that worked before, -1 if none is known.
 func connect(ctx context.Context, config *Config, broker int32, address string, id uint64, first int16) (*Conn, error) {
