@@ -219,8 +219,23 @@ const (
 // acknowledgedOffsets is P-11.
 func acknowledgedOffsets(t *trial) {
 	p := t.partition()
+	sent, ok := t.writeAcknowledged(p)
+	t.witness(len(sent) == acknowledged || !ok, "%d batches were acknowledged", len(sent))
+	if !ok {
+		return
+	}
+	t.settle(p)
+	at := placesOf(batchesOf(t.answers(p, 0, t.highWatermark(p), fetchSpec{isolation: model.ReadUncommitted})))
+	for _, s := range sent {
+		t.wantAsSent(p, s, "acknowledged", at)
+	}
+}
+
+// writeAcknowledged writes batches of several producers, one after the other,
+// so that what is acknowledged has to ascend.
+func (t *trial) writeAcknowledged(p model.Partition) (sent []sentBatch, ok bool) {
 	ws := []*producer{t.producer(), t.producer(), t.producer()}
-	var sent []sentBatch
+	next := int64(0)
 	for k := range acknowledged {
 		w := ws[t.rand.IntN(len(ws))]
 		b, r := w.trySent(p, 1+t.rand.IntN(3))
@@ -228,6 +243,10 @@ func acknowledgedOffsets(t *trial) {
 			r.unusable(t, "Produce to "+p.String())
 		}
 		sent = append(sent, b)
+		if !t.expect(b.base >= next, p, b.base, fmt.Sprintf("an acknowledged offset of at least %d", next), fmt.Sprint(b.base)) {
+			return sent, false
+		}
+		next = b.base + int64(len(b.Values))
 		if (k+1)%perEnd == 0 {
 			w.finish(t.rand.IntN(2) == 0)
 		}
@@ -237,10 +256,5 @@ func acknowledgedOffsets(t *trial) {
 			w.finish(true)
 		}
 	}
-	t.settle(p)
-	t.witness(len(sent) == acknowledged, "%d batches were acknowledged", len(sent))
-	at := placesOf(batchesOf(t.answers(p, 0, t.highWatermark(p), fetchSpec{isolation: model.ReadUncommitted})))
-	for _, s := range sent {
-		t.wantAsSent(p, s, "acknowledged", at)
-	}
+	return sent, true
 }
