@@ -25,7 +25,7 @@ func listedTransactions(t *trial) {
 	t.witness(len(byID) == 3, "ListTransactions by three producer IDs gives %v", byID)
 
 	list := func(what string, f transactionFilter, want ...*producer) {
-		t.wantListed(p, what, t.listTransactions(f), want...)
+		t.wantInTransactionList(p, what, t.listTransactions(f), want...)
 	}
 	list("one producer ID", transactionFilter{ids: []int64{open.id}}, open)
 	list("state Ongoing", transactionFilter{states: []string{stateOngoing}}, open)
@@ -51,8 +51,8 @@ func (t *trial) describedUnfinished(w *producer) bool {
 	return t.run.features.has(kmsg.DescribeTransactions, 0) && t.describeTransaction(w.name).unfinished()
 }
 
-// wantListed asserts which of the trial's transactional IDs are listed.
-func (t *trial) wantListed(p model.Partition, what string, got map[string]string, want ...*producer) {
+// wantInTransactionList asserts which of the trial's transactional IDs are listed.
+func (t *trial) wantInTransactionList(p model.Partition, what string, got map[string]string, want ...*producer) {
 	var names []string
 	for _, w := range want {
 		names = append(names, w.name)

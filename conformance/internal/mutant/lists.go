@@ -16,19 +16,19 @@ var lists = slices.Concat([]Mutant{
 	{
 		Number: 2, Name: "the list's first entry missing", Kills: []string{"A-01", "A-03", "A-04"},
 		Make: func() Damage {
-			return onEntries(func(list []entry) []entry { return list[1:] })
+			return onEntries(func(list []listedEntry) []listedEntry { return list[1:] })
 		},
 	},
 	{
 		Number: 4, Name: "an entry twice", Kills: []string{"A-01", "A-02", "A-05"},
 		Make: func() Damage {
-			return onEntries(func(list []entry) []entry { return append(list, list[len(list)-1]) })
+			return onEntries(func(list []listedEntry) []listedEntry { return append(list, list[len(list)-1]) })
 		},
 	},
 	{
 		Number: 5, Name: "the list in reverse order", Kills: []string{"A-05"},
 		Make: func() Damage {
-			return onEntries(func(list []entry) []entry {
+			return onEntries(func(list []listedEntry) []listedEntry {
 				slices.Reverse(list)
 				return list
 			})
@@ -51,7 +51,7 @@ var lists = slices.Concat([]Mutant{
 	{
 		Number: 141, Name: "the list's last entry missing", Kills: []string{"A-01", "A-03", "A-04"},
 		Make: func() Damage {
-			return onEntries(func(list []entry) []entry { return list[:len(list)-1] })
+			return onEntries(func(list []listedEntry) []listedEntry { return list[:len(list)-1] })
 		},
 	},
 	{
@@ -61,9 +61,9 @@ var lists = slices.Concat([]Mutant{
 	{
 		Number: 143, Name: "one entry of each producer", Kills: []string{"A-03", "A-07"},
 		Make: func() Damage {
-			return onEntries(func(list []entry) []entry {
+			return onEntries(func(list []listedEntry) []listedEntry {
 				seen := map[int64]bool{}
-				return slices.DeleteFunc(list, func(e entry) bool {
+				return slices.DeleteFunc(list, func(e listedEntry) bool {
 					again := seen[e.ProducerID]
 					seen[e.ProducerID] = true
 					return again
@@ -74,7 +74,7 @@ var lists = slices.Concat([]Mutant{
 	{
 		Number: 144, Name: "a list of at most 300 entries", Kills: []string{"A-07"},
 		Make: func() Damage {
-			return onEntries(func(list []entry) []entry { return list[:min(len(list), 300)] })
+			return onEntries(func(list []listedEntry) []listedEntry { return list[:min(len(list), 300)] })
 		},
 	},
 	{
@@ -82,7 +82,7 @@ var lists = slices.Concat([]Mutant{
 		Make: func() Damage {
 			return onCommitted(func(f fetched) {
 				batches := f.batches()
-				f.AbortedTransactions = slices.DeleteFunc(f.AbortedTransactions, func(e entry) bool {
+				f.AbortedTransactions = slices.DeleteFunc(f.AbortedTransactions, func(e listedEntry) bool {
 					return len(batches) == 0 || e.FirstOffset < batches[0].Base
 				})
 			})
@@ -101,11 +101,11 @@ var lists = slices.Concat([]Mutant{
 	},
 }, listsByLog, listsByTime)
 
-// entry is an entry of a list.
-type entry = kmsg.FetchResponseTopicPartitionAbortedTransaction
+// listedEntry is an entry of a list.
+type listedEntry = kmsg.FetchResponseTopicPartitionAbortedTransaction
 
 // onEntries is a damage of lists at read_committed that are not empty.
-func onEntries(damage func([]entry) []entry) Damage {
+func onEntries(damage func([]listedEntry) []listedEntry) Damage {
 	return onCommitted(func(f fetched) {
 		if len(f.AbortedTransactions) > 0 {
 			f.AbortedTransactions = damage(f.AbortedTransactions)
@@ -114,7 +114,7 @@ func onEntries(damage func([]entry) []entry) Damage {
 }
 
 func shifted(by int64) Damage {
-	return onEntries(func(list []entry) []entry {
+	return onEntries(func(list []listedEntry) []listedEntry {
 		for i := range list {
 			list[i].FirstOffset += by
 		}

@@ -42,7 +42,7 @@ var listsByLog = []Mutant{
 				if n := len(batches); n > 0 {
 					end = batches[n-1].Last
 				}
-				f.AbortedTransactions = slices.DeleteFunc(f.AbortedTransactions, func(e entry) bool {
+				f.AbortedTransactions = slices.DeleteFunc(f.AbortedTransactions, func(e listedEntry) bool {
 					r := runOf(l, e)
 					return r != nil && r.Marker > end
 				})
@@ -204,7 +204,7 @@ func within(batches []model.Batch, l *model.Log, fate model.Fate) (out []int) {
 }
 
 // runOf is the transaction that an entry stands for.
-func runOf(l *model.Log, e entry) *model.Run {
+func runOf(l *model.Log, e listedEntry) *model.Run {
 	at, ok := l.Find(e.FirstOffset)
 	if !ok {
 		return nil
