@@ -12,7 +12,7 @@ import (
 // bare is a trial without a cluster, for what it notes about partitions.
 func bare() *trial {
 	return &trial{
-		run: &run{}, scenario: scenario(nil), places: map[model.Partition]*place{}, endings: map[string]time.Time{},
+		run: &run{}, scenario: scenario(nil), places: map[model.Partition]*place{},
 	}
 }
 

@@ -124,6 +124,9 @@ func (t *trial) endingAll(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
+	if t.endings == nil {
+		t.endings = map[string]time.Time{}
+	}
 	t.endings[name] = now
 	for _, p := range t.order {
 		at := t.places[p]
@@ -176,7 +179,9 @@ const follow = 2 * time.Second
 
 func (t *trial) follows(p model.Partition) bool {
 	return t.inTime(follow, p, func() bool {
-		lso, want := t.lso(p), t.stable(p)
-		return want < 0 && lso >= t.highWatermark(p) || want >= 0 && lso >= want
+		// Others may write meanwhile: what has to be stable comes first.
+		high, want := t.highWatermark(p), t.stable(p)
+		lso := t.lso(p)
+		return want < 0 && lso >= high || want >= 0 && lso >= want
 	})
 }

@@ -177,7 +177,7 @@ func (r *run) trial(ctx context.Context, s *Scenario, level Level, attempt int) 
 	t := &trial{
 		ctx: ctx, run: r, scenario: s, level: level, attempt: attempt, patience: patience,
 		rand:   rand.New(rand.NewPCG(r.config.Seed, seedOf(s.ID, level))),
-		places: map[model.Partition]*place{}, endings: map[string]time.Time{},
+		places: map[model.Partition]*place{},
 	}
 	made := newSteps()
 	t.client = wire.New(r.wire, made.watch)
