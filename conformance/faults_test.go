@@ -69,6 +69,7 @@ func writes(t *trial) {
 }
 
 func TestAttemptsThatWereWrittenAllTheSame(t *testing.T) {
+	t.Parallel()
 	for _, code := range []*kerr.Error{kerr.NotLeaderForPartition, kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend} {
 		t.Run("plain batch, "+code.Message, func(t *testing.T) {
 			r, _ := behind(t, once(kmsg.Produce, produceCode(code.Code)), nil, scenario(writes))
@@ -176,6 +177,7 @@ func settles(t *trial) {
 }
 
 func TestSlowMarkersAreNotUnsafe(t *testing.T) {
+	t.Parallel()
 	t.Run("in time", func(t *testing.T) {
 		r, _ := behind(t, lagging(400*time.Millisecond), quickly, scenario(settles))
 		require.Equal(t, Pass, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
@@ -205,6 +207,7 @@ func TestSlowMarkersAreNotUnsafe(t *testing.T) {
 // A reader may be told that an offset is out of range while a new leader's high
 // watermark is behind.
 func TestErrorsOfANewLeaderPass(t *testing.T) {
+	t.Parallel()
 	left := 3
 	d := mutant.Damage{Keys: []kmsg.Key{kmsg.Fetch, kmsg.ListOffsets}, Response: func(c *mutant.Call) {
 		switch resp := c.Response.(type) {
@@ -260,6 +263,7 @@ func TestTopicsOfSomebodyElseAreLeftAlone(t *testing.T) {
 }
 
 func TestEverythingIsRemoved(t *testing.T) {
+	t.Parallel()
 	leaves := func(then func(*trial)) *Scenario {
 		return scenario(func(t *trial) {
 			p, w := t.partition(), t.producer()
@@ -314,6 +318,7 @@ func nothingLeft(t *testing.T, c *kafkatest.Cluster) {
 
 // A cluster that cannot delete topics is not asked again and again.
 func TestWhatCannotBeRemovedIsNamed(t *testing.T) {
+	t.Parallel()
 	begin := time.Now()
 	_, report := behind(t, without(kmsg.DeleteTopics), nil, scenario(writes))
 	require.Len(t, report.Left, 1)
@@ -335,6 +340,7 @@ func TestTimeoutsThatAClusterDoesNotAllow(t *testing.T) {
 
 // A broker may answer with one batch at a time, and list what these need.
 func TestShortAnswersAreLegal(t *testing.T) {
+	t.Parallel()
 	d := mutant.Damage{Keys: []kmsg.Key{kmsg.Fetch}, Response: func(c *mutant.Call) {
 		p := &c.Response.(*kmsg.FetchResponse).Topics[0].Partitions[0]
 		if batches, _, _ := model.Parse(p.RecordBatches); len(batches) > 0 {

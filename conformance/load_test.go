@@ -19,6 +19,7 @@ func TestNothingIsBlamedUnderLoad(t *testing.T) {
 
 // Leaders move all the while, and come back.
 func TestNothingIsBlamedWhileLeadersMove(t *testing.T) {
+	t.Parallel()
 	c := kafkatest.Fake(t, kafkatest.Config{Nodes: 3})
 	nothingIsBlamed(t, c, func(t *trial, ps []model.Partition, end time.Time) {
 		for n := int32(0); time.Now().Before(end); n = (n + 1) % 3 {

@@ -104,6 +104,7 @@ func TestPanicsAreTheCheckersOwn(t *testing.T) {
 }
 
 func TestDeadlines(t *testing.T) {
+	t.Parallel()
 	c := kafkatest.Fake(t, kafkatest.Config{})
 	s := scenario(func(t *trial) { t.witness(true, ""); t.pause(time.Minute, "the end") })
 	s.Limit = 100 * time.Millisecond
@@ -132,6 +133,7 @@ func TestFindingsOfOneKindAreCounted(t *testing.T) {
 // What only missed its bounds is tried again with the bounds doubled. What is
 // unsafe is not.
 func TestSecondChances(t *testing.T) {
+	t.Parallel()
 	c := kafkatest.Fake(t, kafkatest.Config{})
 	for _, k := range []struct {
 		name   string
