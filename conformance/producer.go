@@ -28,6 +28,9 @@ type producer struct {
 	sequence map[model.Partition]int32 // of the next batch
 	part     map[model.Partition]bool  // of the open transaction
 	wrote    map[model.Partition]bool  // in the open transaction
+	began    time.Time                 // before the first request of the open transaction; zero: there was none
+
+	side string // keeps its requests apart from those of another producer of its name
 
 	txn, values int // numbers of the next transaction and value
 	codec       kgo.CompressionCodec
@@ -87,7 +90,7 @@ func (w *producer) coordinator() int32 {
 }
 
 // lane keeps the producer's requests to coordinators on a connection of its own.
-func (w *producer) lane() string { return "txn " + w.name }
+func (w *producer) lane() string { return "txn " + w.name + w.side }
 
 // init asks for the producer ID and the epoch.
 func (w *producer) init() {
@@ -97,14 +100,18 @@ func (w *producer) init() {
 }
 
 // tryInit is init, for answers that a script wants to see.
-func (w *producer) tryInit() reply {
+func (w *producer) tryInit() reply { return w.tryInitAs(-1, -1) }
+
+// tryInitAs is tryInit by a producer that says which producer ID and epoch it
+// has (KIP-360), -1 for none.
+func (w *producer) tryInitAs(id int64, epoch int16) reply {
 	req := kmsg.NewPtrInitProducerIDRequest()
 	req.Version = w.t.version(kmsg.InitProducerID, w.initLimit())
 	req.TransactionTimeoutMillis = int32(w.timeout.Milliseconds())
 	if w.transactional() {
 		req.TransactionalID = &w.name
 	}
-	req.ProducerID, req.ProducerEpoch = -1, -1
+	req.ProducerID, req.ProducerEpoch = id, epoch
 	w.t.endingAll(w.name)
 	r := w.t.retried("InitProducerId", func() reply {
 		e := w.t.do(w.coordinator(), w.lane(), req)
@@ -125,7 +132,7 @@ func (w *producer) initLimit() int16 { return 5 }
 
 // begin takes over a new epoch, in which sequences begin at 0.
 func (w *producer) begin(id int64, epoch int16) {
-	w.id, w.epoch = id, epoch
+	w.id, w.epoch, w.began = id, epoch, time.Time{}
 	clear(w.sequence)
 	clear(w.part)
 	clear(w.wrote)

@@ -25,6 +25,7 @@ func (w *producer) tryAdd(ps ...model.Partition) reply {
 		topic.Topic, topic.Partitions = p.Topic, []int32{p.Index}
 		req.Topics = append(req.Topics, topic)
 	}
+	w.beginning()
 	r := w.t.retried("AddPartitionsToTxn", func() reply {
 		e := w.t.do(w.coordinator(), w.lane(), req)
 		if e.Err != nil {
@@ -105,6 +106,7 @@ func (w *producer) ended(resp *kmsg.EndTxnResponse) {
 		w.begin(resp.ProducerID, resp.ProducerEpoch)
 		return
 	}
+	w.began = time.Time{}
 	clear(w.part)
 	clear(w.wrote)
 }

@@ -58,6 +58,7 @@ func (w *producer) trySend(p model.Partition, b model.Write) reply {
 	if err != nil {
 		w.t.undecided("encoding a batch: %v", err)
 	}
+	w.beginning()
 	r := w.t.retried("Produce", func() reply { return w.produce(p, raw) })
 	if r.ok() && w.id >= 0 {
 		w.sequence[p] = b.BaseSequence + int32(len(b.Values))
@@ -74,7 +75,7 @@ func (w *producer) trySend(p model.Partition, b model.Write) reply {
 func (w *producer) produce(p model.Partition, raw []byte) reply {
 	req := w.produceRequest(p, raw)
 	w.t.writing(p)
-	e := w.t.do(w.t.leader(p), "produce "+w.name, req)
+	e := w.t.do(w.t.leader(p), "produce "+w.name+w.side, req)
 	w.t.written(p, e.Err)
 	if e.Err != nil {
 		return reply{exchange: e, err: e.Err}
@@ -115,6 +116,14 @@ func (w *producer) produceLimit() int16 {
 	return 11
 }
 
+// beginning notes when the transaction may have begun: a broker counts its
+// timeout from the first partition on, before any acknowledgement.
+func (w *producer) beginning() {
+	if w.began.IsZero() {
+		w.began = time.Now()
+	}
+}
+
 // pin notes that the transaction holds the last stable offset from here on.
 func (w *producer) pin(p model.Partition, base int64) {
 	t := w.t
@@ -126,7 +135,7 @@ func (w *producer) pin(p model.Partition, base int64) {
 	w.wrote[p] = true
 	at := t.placeLocked(p)
 	at.pins = append(at.pins, &pin{
-		producerID: w.id, name: w.name, first: base, acked: time.Now(), expires: time.Now().Add(w.timeout),
+		producerID: w.id, name: w.name, first: base, acked: time.Now(), expires: w.began.Add(w.timeout),
 	})
 }
 
