@@ -132,4 +132,3 @@ func independentIDs(t *trial) {
 	t.wantFate(l, written, model.Committed)
 	t.wantDelivered(p, 0, first, r.base)
 }
-

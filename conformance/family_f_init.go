@@ -180,4 +180,3 @@ func bumpInTransaction(t *trial) {
 		t.wantDelivered(p, 0, written)
 	}
 }
-

@@ -22,12 +22,18 @@ var (
 // whether the scenario itself does.
 func runThrough(t *testing.T, c *kafkatest.Cluster, damage mutant.Damage, scenarios ...string) *Report {
 	t.Helper()
+	return runPatiently(t, c, damage, 1, scenarios...)
+}
+
+// runPatiently is runThrough with bounds on time scaled.
+func runPatiently(t *testing.T, c *kafkatest.Cluster, damage mutant.Damage, patience float64, scenarios ...string) *Report {
+	t.Helper()
 	proxy, err := mutant.New(t.Context(), c.Addrs(), damage)
 	require.NoError(t, err)
 	defer proxy.Close()
 	report, err := Run(t.Context(), Config{
 		Options: []kgo.Opt{kgo.SeedBrokers(proxy.Addrs()...)}, RunID: newRunID(t),
-		Select: scenarios, assertionsOnly: true,
+		Select: scenarios, assertionsOnly: true, Slow: patience,
 	})
 	require.NoError(t, err)
 	return report
@@ -48,7 +54,7 @@ func TestMutantsAreKilled(t *testing.T) {
 			if !chosen(m.Number) {
 				t.Skip("not among -mutants.only")
 			}
-			report := runThrough(t, c, m.Make(), m.Kills...)
+			report := runPatiently(t, c, m.Make(), m.Patience, m.Kills...)
 			require.Len(t, report.Results, len(m.Kills))
 			for _, r := range report.Results {
 				require.True(t, killed(r), "%s: %s %s\n%s", r.ID, r.Outcome, r.Reason, findingsOf(r))

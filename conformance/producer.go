@@ -51,7 +51,7 @@ func (t *trial) newID() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.names++
-	id := fmt.Sprintf("%s%s-%s-x%d", t.run.config.Prefix(), t.scenario.ID, t.level, t.names)
+	id := fmt.Sprintf("%s%s-x%d", t.run.config.Prefix(), t.label(), t.names)
 	t.run.made.transactionalID(id)
 	return id
 }

@@ -166,11 +166,12 @@ func (r *run) trial(ctx context.Context, s *Scenario, level Level, patience floa
 	if limit == 0 {
 		limit = defaultLimit
 	}
+	again := patience > 1
 	patience *= r.config.Slow
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(float64(limit)*patience))
 	defer cancel()
 	t := &trial{
-		ctx: ctx, run: r, scenario: s, level: level, patience: patience,
+		ctx: ctx, run: r, scenario: s, level: level, patience: patience, again: again,
 		rand:   rand.New(rand.NewPCG(r.config.Seed, seedOf(s.ID, level))),
 		places: map[model.Partition]*place{},
 	}

@@ -28,6 +28,7 @@ type trial struct {
 	client   *wire.Client
 	rand     *rand.Rand
 	patience float64 // scales bounds on time
+	again    bool    // the second attempt, whose names must not be those of the first
 
 	mu        sync.Mutex
 	result    Result

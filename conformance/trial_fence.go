@@ -66,7 +66,7 @@ func (t *trial) wantAbortedBefore(l *model.Log, old, heir generation) bool {
 // do. An error that is not one of set is odd, and no more.
 func (t *trial) wantRefused(p model.Partition, what string, r reply, set []*kerr.Error) bool {
 	switch {
-	case r.err != nil && !errors.Is(r.err, wire.ErrCut), r.err == nil && passes(r.code):
+	case r.err != nil && !errors.Is(r.err, wire.ErrCut), r.err == nil && passes(r.code), refusal(r.code) != "":
 		r.unusable(t, what)
 	case r.ok():
 		at := int64(-1)

@@ -34,10 +34,18 @@ func (t *trial) partitions(n int32, configs ...string) []model.Partition {
 func (t *trial) topicName() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	name := fmt.Sprintf("%s%s-%s-%d", t.run.config.Prefix(), strings.ToLower(t.scenario.ID), strings.ToLower(t.level.String()), len(t.topics))
+	name := fmt.Sprintf("%s%s-%d", t.run.config.Prefix(), strings.ToLower(t.label()), len(t.topics))
 	t.topics = append(t.topics, name)
 	t.run.made.topic(name)
 	return name
+}
+
+// label names the trial within the run.
+func (t *trial) label() string {
+	if t.again {
+		return fmt.Sprintf("%s-%s-again", t.scenario.ID, t.level)
+	}
+	return fmt.Sprintf("%s-%s", t.scenario.ID, t.level)
 }
 
 func (t *trial) create(name string, partitions int32, configs []string) {

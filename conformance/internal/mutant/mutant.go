@@ -16,6 +16,9 @@ type Mutant struct {
 
 	// Brokers is how many the cluster must have; 0 means 1.
 	Brokers int
+	// Patience scales the checker's bounds on time, for what has to be waited
+	// for; 0 means 1.
+	Patience float64
 	// Make begins a damage, with a memory of its own.
 	Make func() Damage
 }
