@@ -3,4 +3,4 @@ package mutant
 import "slices"
 
 // fencing are damages of producer IDs, epochs, sequences and timeouts.
-var fencing = slices.Concat(takeovers, sequences, timeouts)
+var fencing = slices.Concat(takeovers, zombies, sequences, timeouts)

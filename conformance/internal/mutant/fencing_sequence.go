@@ -78,14 +78,11 @@ func duplicatesElsewhere() Damage {
 			if !ok {
 				return
 			}
-			resp := c.Response.(*kmsg.ProduceResponse)
-			for i := range resp.Topics {
-				for k := range resp.Topics[i].Partitions {
-					if p := &resp.Topics[i].Partitions[k]; p.ErrorCode == 0 {
-						p.BaseOffset = int64(end)
-					}
+			eachAnswered(c.Response.(*kmsg.ProduceResponse), func(p *kmsg.ProduceResponseTopicPartition) {
+				if p.ErrorCode == 0 {
+					p.BaseOffset = int64(end)
 				}
-			}
+			})
 		},
 	}
 }

@@ -3,7 +3,6 @@ package mutant
 import (
 	"fmt"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/readcommitted/conformance/internal/model"
@@ -13,9 +12,7 @@ import (
 // anew.
 var takeovers = []Mutant{
 	{Number: 26, Name: "re-init does not abort", Kills: []string{"F-01", "F-03", "F-05"}, Make: neverTakenOver},
-	{Number: 31, Name: "a zombie's Produce and EndTxn accepted", Kills: []string{"F-02"}, Make: zombiesGoOn},
 	{Number: 32, Name: "new data before the ABORT marker", Kills: []string{"F-01", "F-03"}, Make: lateAborts},
-	{Number: 181, Name: "a zombie's Produce refused and written", Kills: []string{"F-02"}, Make: zombiesWriteAllTheSame},
 	{Number: 182, Name: "a commit acknowledged and then aborted by a re-init", Kills: []string{"F-04"}, Make: commitsOnlyAcknowledged},
 	{Number: 183, Name: "the abort by a re-init is a COMMIT in one partition", Kills: []string{"F-03", "F-04"}, Make: halfTakenOver},
 	{Number: 184, Name: "re-init takes any epoch", Kills: []string{"F-05"}, Make: func() Damage {
@@ -75,121 +72,6 @@ func neverTakenOver() Damage {
 			if resp, is := c.Response.(*kmsg.InitProducerIDResponse); ok && is && resp.ErrorCode == 0 && req.TransactionalID != nil {
 				known[resp.ProducerID] = *req.TransactionalID
 				generations[of[*req.TransactionalID]]++
-			}
-		},
-	}
-}
-
-// newest follows who the cluster takes for the owner of each transactional ID.
-type newest map[string]identity
-
-func (n newest) learn(c *Call) {
-	switch resp := c.Response.(type) {
-	case *kmsg.InitProducerIDResponse:
-		if req := c.Request.(*kmsg.InitProducerIDRequest); resp.ErrorCode == 0 && req.TransactionalID != nil {
-			n[*req.TransactionalID] = identity{resp.ProducerID, resp.ProducerEpoch}
-		}
-	case *kmsg.EndTxnResponse:
-		if req := c.Request.(*kmsg.EndTxnRequest); resp.ErrorCode == 0 && resp.Version >= 5 {
-			n[req.TransactionalID] = identity{resp.ProducerID, resp.ProducerEpoch}
-		}
-	}
-}
-
-// zombie reports whether a producer was fenced.
-func (n newest) zombie(name string, who identity) bool {
-	now, ok := n[name]
-	return ok && now.id == who.id && who.epoch < now.epoch
-}
-
-// ghost is a transactional ID of the damage's own, under which a zombie goes on.
-type ghost struct {
-	name     string
-	who      identity
-	sequence map[model.Partition]int32
-}
-
-// zombiesGoOn lets a fenced producer write and end transactions.
-func zombiesGoOn() Damage {
-	owners, ghosts := newest{}, map[identity]*ghost{}
-	of := func(c *Call, name string, who identity) *ghost {
-		if ghosts[who] == nil {
-			ghosts[who] = newGhost(c, name)
-		}
-		return ghosts[who]
-	}
-	return Damage{
-		Keys: transactionKeys,
-		Request: func(c *Call) {
-			req, isProduce := c.Request.(*kmsg.ProduceRequest)
-			if isProduce && req.TransactionID != nil {
-				name := *req.TransactionID
-				eachSent(req, func(s sent) {
-					if owners.zombie(name, s.producer()) {
-						g := of(c, name, s.producer())
-						req.TransactionID = &g.name
-						s.as(g.who, g.sequence[s.partition])
-						g.sequence[s.partition] += s.count()
-					}
-				})
-				return
-			}
-			named(c.Request, func(name *string, who *identity) {
-				if owners.zombie(*name, *who) {
-					g := of(c, *name, *who)
-					*name, *who = g.name, g.who
-				}
-			})
-		},
-		Response: func(c *Call) { owners.learn(c) },
-	}
-}
-
-// newGhost asks the cluster for a producer ID.
-func newGhost(c *Call, name string) *ghost {
-	g := &ghost{name: name + "-ghost", sequence: map[model.Partition]int32{}}
-	req := kmsg.NewPtrInitProducerIDRequest()
-	req.TransactionalID, req.TransactionTimeoutMillis = &g.name, 60_000
-	req.ProducerID, req.ProducerEpoch = -1, -1
-	for range 10 {
-		if resp, ok := c.Forward(req).(*kmsg.InitProducerIDResponse); ok && resp.ErrorCode == 0 {
-			g.who = identity{resp.ProducerID, resp.ProducerEpoch}
-			break
-		}
-	}
-	return g
-}
-
-// zombiesWriteAllTheSame refuses a zombie's batch as it should, and writes it.
-func zombiesWriteAllTheSame() Damage {
-	owners, written := newest{}, map[*kmsg.ProduceRequest]bool{}
-	return Damage{
-		Keys: transactionKeys,
-		Request: func(c *Call) {
-			req, ok := c.Request.(*kmsg.ProduceRequest)
-			if !ok || req.TransactionID == nil {
-				return
-			}
-			name := *req.TransactionID
-			eachSent(req, func(s sent) {
-				if owners.zombie(name, s.producer()) {
-					s.asNobody()
-					req.TransactionID, written[req] = nil, true
-				}
-			})
-		},
-		Response: func(c *Call) {
-			owners.learn(c)
-			req, ok := c.Request.(*kmsg.ProduceRequest)
-			if !ok || !written[req] {
-				return
-			}
-			resp := c.Response.(*kmsg.ProduceResponse)
-			for i := range resp.Topics {
-				for k := range resp.Topics[i].Partitions {
-					p := &resp.Topics[i].Partitions[k]
-					p.ErrorCode, p.BaseOffset = kerr.InvalidProducerEpoch.Code, -1
-				}
 			}
 		},
 	}

@@ -78,6 +78,15 @@ func eachWritten(req *kmsg.ProduceRequest, resp *kmsg.ProduceResponse, do func(s
 	})
 }
 
+// eachAnswered calls do for every partition of an answer to a Produce.
+func eachAnswered(resp *kmsg.ProduceResponse, do func(*kmsg.ProduceResponseTopicPartition)) {
+	for i := range resp.Topics {
+		for k := range resp.Topics[i].Partitions {
+			do(&resp.Topics[i].Partitions[k])
+		}
+	}
+}
+
 // typeAt is where a marker has the low byte of its type.
 const typeAt = headerEnds + 8
 
