@@ -133,22 +133,22 @@ const (
 )
 
 func notTooEarly(t *trial) {
-	p, w := t.partition(), t.producerFor(t.newID(), longTimeout)
+	p, w := t.partition(), t.producerFor(t.newID(), t.bound(longTimeout))
 	first, gen := w.write(p, 1), w.generation()
 	for time.Since(w.began) < heldOpen {
 		t.pause(heldOpen/16, "the age of a transaction")
 		marked, age := t.markers(p, w.id) > 0, time.Since(w.began)
-		if !t.inTime(age) || !t.expect(!marked, p, first, fmt.Sprintf("no marker before the timeout of %v", longTimeout),
+		if !w.inTime(age) || !t.expect(!marked, p, first, fmt.Sprintf("no marker before the timeout of %v", w.timeout),
 			fmt.Sprintf("one within %v", age.Round(time.Millisecond))) {
 			return
 		}
 	}
 	began := w.began
 	r := w.tryEnd(true)
-	if !t.inTime(time.Since(began)) {
+	if !w.inTime(time.Since(began)) {
 		return
 	}
-	if !t.wantTaken(p, fmt.Sprintf("EndTxn after %v, at a timeout of %v", time.Since(began).Round(time.Millisecond), longTimeout), r, fencedEnd) {
+	if !t.wantTaken(p, fmt.Sprintf("EndTxn after %v, at a timeout of %v", time.Since(began).Round(time.Millisecond), w.timeout), r, fencedEnd) {
 		return
 	}
 	t.awaitMarker(p, gen.id, 1)
@@ -159,9 +159,9 @@ func notTooEarly(t *trial) {
 
 // inTime is the witness of T-04: a machine so slow that the timeout is over
 // decides nothing.
-func (t *trial) inTime(age time.Duration) bool {
-	t.witness(age < longTimeout, "the transaction was %v old", age.Round(time.Millisecond))
-	return age < longTimeout
+func (w *producer) inTime(age time.Duration) bool {
+	w.t.witness(age < w.timeout, "the transaction was %v old", age.Round(time.Millisecond))
+	return age < w.timeout
 }
 
 func timeoutEverywhere(t *trial) {
