@@ -82,6 +82,9 @@ func timeoutAborts(t *trial) {
 	t.settle(p)
 	l := t.oracle(p)
 	t.wantFate(l, w.generation(), model.Aborted)
+	for _, r := range l.Runs {
+		t.fact("the marker of the timeout has epoch %+d against its data", r.MarkerEpoch-r.Epoch)
+	}
 	t.wantEntries(t.committed(p, first), model.Entry{ProducerID: w.id, FirstOffset: first})
 	t.wantDelivered(p, 0)
 }
