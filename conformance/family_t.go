@@ -110,8 +110,8 @@ func lateEnd(t *trial) {
 }
 
 func oddTimeouts(t *trial) {
-	longest := int64(math.MaxInt32)
-	if allowed, ok := t.brokerSetting("transaction.max.timeout.ms"); ok {
+	longest, id := int64(math.MaxInt32), t.newID()
+	if allowed, ok := t.brokerSetting(t.coordinator(id, ofTransaction), "transaction.max.timeout.ms"); ok {
 		t.fact("transaction.max.timeout.ms is %d", allowed)
 		longest = min(longest, allowed+1)
 		if allowed >= math.MaxInt32 {
@@ -121,8 +121,7 @@ func oddTimeouts(t *trial) {
 	}
 	answered := true
 	for _, millis := range []int64{longest, 0} {
-		w := t.idle(t.newID(), time.Duration(millis)*time.Millisecond)
-		r := w.tryInit()
+		r := t.idle(id, time.Duration(millis)*time.Millisecond).tryInit()
 		answered = answered && r.err == nil
 		t.wantRefused(model.Partition{}, fmt.Sprintf("InitProducerId with a timeout of %d ms", millis), r, []*kerr.Error{kerr.InvalidTransactionTimeout})
 	}

@@ -8,12 +8,11 @@ import (
 
 // brokerSetting is a numeric setting of a broker; ok is false if the cluster
 // does not tell it.
-func (t *trial) brokerSetting(name string) (value int64, ok bool) {
+func (t *trial) brokerSetting(broker int32, name string) (value int64, ok bool) {
 	version := t.run.features.max(kmsg.DescribeConfigs, 4)
-	if version < 0 || len(t.run.features.brokers) == 0 {
+	if version < 0 {
 		return 0, false
 	}
-	broker := t.run.features.brokers[0]
 	req := kmsg.NewPtrDescribeConfigsRequest()
 	req.Version = version
 	resource := kmsg.NewDescribeConfigsRequestResource()
