@@ -3,7 +3,6 @@ package conformance
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -104,22 +103,6 @@ func (t *trial) wantFate(l *model.Log, g generation, want model.Fate) bool {
 		if l.Fate(i) != want {
 			return t.expect(false, l.Partition, l.Batches[i].Base, fmt.Sprintf("%s is %s", g, want), l.String())
 		}
-	}
-	return true
-}
-
-// timedOut waits for the cluster to end a producer's transaction by itself, in
-// the first partition that it wrote to, and reports whether that came within a
-// bound after the timeout. Then all partitions have their markers.
-func (t *trial) timedOut(w *producer, slack time.Duration) bool {
-	inside := w.partitionsInside()
-	bound := w.timeout + t.bound(slack) - time.Since(w.began)
-	if !t.until(bound, "the end of a transaction's timeout", func() bool { return t.markers(inside[0], w.id) > 0 }) {
-		return false
-	}
-	t.endingAll(w.name)
-	for _, p := range inside {
-		t.awaitMarker(p, w.id, 1)
 	}
 	return true
 }
