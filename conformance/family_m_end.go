@@ -84,7 +84,7 @@ func commitAndLeave(t *trial) {
 		for _, p := range ps {
 			t.awaitMarker(p, w.id, before[p]+1)
 		}
-		if t.wantWhole(ps, bases) == model.Committed {
+		if t.wantSameEnd(ps, bases) == model.Committed {
 			for _, p := range ps {
 				visible[p] = append(visible[p], bases[p])
 			}
@@ -114,9 +114,9 @@ func (w *producer) leaveCommitting() {
 	t.witness(!e.Sent.IsZero(), "the commit was not sent")
 }
 
-// wantWhole asserts that what a transaction wrote ended alike everywhere, and
+// wantSameEnd asserts that what a transaction wrote ended alike everywhere, and
 // returns how.
-func (t *trial) wantWhole(ps []model.Partition, bases map[model.Partition]int64) model.Fate {
+func (t *trial) wantSameEnd(ps []model.Partition, bases map[model.Partition]int64) model.Fate {
 	fates := map[model.Fate]int{}
 	var one model.Fate
 	for _, p := range ps {

@@ -30,6 +30,8 @@ type producer struct {
 	part     map[model.Partition]bool  // of the open transaction
 	wrote    map[model.Partition]bool  // in the open transaction
 
+	side string // keeps its requests apart from those of another producer of its name
+
 	began       time.Time // the open transaction; zero: nothing of it was sent yet
 	txn, values int       // numbers of the next transaction and the last value
 	codec       kgo.CompressionCodec
@@ -42,7 +44,7 @@ type producer struct {
 // do not allow it.
 const (
 	defaultTimeout = 5 * time.Minute
-	shortTimeout   = time.Minute
+	modestTimeout  = time.Minute
 )
 
 // producer makes a transactional producer of the trial's level under a new
@@ -93,14 +95,14 @@ func (w *producer) coordinator() int32 {
 }
 
 // lane keeps the producer's requests to coordinators on a connection of its own.
-func (w *producer) lane() string { return "txn " + w.name }
+func (w *producer) lane() string { return "txn " + w.name + w.side }
 
 // init asks for the producer ID and the epoch. Clusters have an upper limit for
 // timeouts, which the usual one may exceed.
 func (w *producer) init() {
 	r := w.tryInit()
-	if r.err == nil && r.code == kerr.InvalidTransactionTimeout.Code && w.timeout > shortTimeout {
-		w.timeout = shortTimeout
+	if r.err == nil && r.code == kerr.InvalidTransactionTimeout.Code && w.timeout > modestTimeout {
+		w.timeout = modestTimeout
 		r = w.tryInit()
 	}
 	if !r.ok() {
@@ -109,14 +111,18 @@ func (w *producer) init() {
 }
 
 // tryInit is init, for answers that a script wants to see.
-func (w *producer) tryInit() reply {
+func (w *producer) tryInit() reply { return w.tryInitAs(-1, -1) }
+
+// tryInitAs is tryInit by a producer that says which producer ID and epoch it
+// has (KIP-360), -1 for none.
+func (w *producer) tryInitAs(id int64, epoch int16) reply {
 	req := kmsg.NewPtrInitProducerIDRequest()
 	req.Version = w.t.version(kmsg.InitProducerID, w.initLimit())
 	req.TransactionTimeoutMillis = int32(w.timeout.Milliseconds())
 	if w.transactional() {
 		req.TransactionalID = &w.name
 	}
-	req.ProducerID, req.ProducerEpoch = -1, -1
+	req.ProducerID, req.ProducerEpoch = id, epoch
 	w.t.endingAll(w.name)
 	r := w.t.retried("InitProducerId", func() reply {
 		e := w.t.do(w.coordinator(), w.lane(), req)

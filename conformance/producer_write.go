@@ -115,7 +115,7 @@ func (t *trial) onlyOnce(p model.Partition, b model.Write) {
 func (w *producer) produce(p model.Partition, raw []byte) reply {
 	req := w.produceRequest(p, raw)
 	w.t.writing(p)
-	e := w.t.do(w.t.leader(p), "produce "+w.name, req)
+	e := w.t.do(w.t.leader(p), "produce "+w.name+w.side, req)
 	w.t.written(p, e.Err)
 	if e.Err != nil {
 		return reply{exchange: e, err: e.Err}

@@ -157,6 +157,7 @@ func (t *trial) coordinator(key string, kind int8) int32 {
 		switch {
 		case resp.ErrorCode == 0:
 			broker = resp.NodeID
+			t.client.Learn(&kmsg.MetadataResponse{Brokers: []kmsg.MetadataResponseBroker{{NodeID: resp.NodeID, Host: resp.Host, Port: resp.Port}}})
 		case !passes(resp.ErrorCode):
 			t.refused("find coordinator of "+key, resp.ErrorCode)
 		}

@@ -1,4 +1,6 @@
 package mutant
 
-// fencing are damages of producer IDs, epochs and sequences.
-var fencing = []Mutant{}
+import "slices"
+
+// fencing are damages of producer IDs, epochs, sequences and timeouts.
+var fencing = slices.Concat(takeovers, zombies, sequences, timeouts)
