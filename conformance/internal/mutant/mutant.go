@@ -20,6 +20,9 @@ type Mutant struct {
 	// Hurry cuts all bounds on time to a fifth, for damages that only waiting
 	// in vain shows.
 	Hurry bool
+	// Readers says that only readers under judgement meet the damage, not the
+	// checker: together with it they are a broken reader.
+	Readers bool
 	// Brokers is how many the cluster must have; 0 means 1.
 	Brokers int
 	// Make begins a damage, with a memory of its own.
