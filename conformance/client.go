@@ -1,6 +1,9 @@
 package conformance
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Client is a reader under judgement, such as a consumer library. Scenarios of
 // family C compare what it delivers with the log.
@@ -17,12 +20,16 @@ type Assignment struct {
 	Partition int32
 	Offset    int64 // where to begin
 	Committed bool  // at read_committed, else at read_uncommitted
+
+	// MaxWait is how long a Fetch may wait at the broker for something to come;
+	// 0: as long as the client has it by default.
+	MaxWait time.Duration
 }
 
 // Session is a client that reads one partition.
 type Session interface {
 	// Next waits for records and returns some of them, in order; none, and no
-	// error, if the context ended first.
+	// error, if the context ended first. The records stay as they are.
 	Next(ctx context.Context) ([]Delivered, error)
 	// State is where the reader stands, as it says itself.
 	State() State

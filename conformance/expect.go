@@ -23,18 +23,24 @@ func (t *trial) expectAs(class Class, ok bool, p model.Partition, offset int64, 
 }
 
 func (t *trial) reportAs(class Class, p model.Partition, offset int64, expected, observed string) {
-	f := Finding{
+	t.weigh(class, Finding{
 		Requirement: t.scenario.Requirement, Consequence: t.scenario.Consequence,
 		Topic: p.Topic, Partition: p.Index, Offset: offset,
-		Expected: expected, Observed: observed, own: true, late: class == Live || t.isLate(),
-	}
+		Expected: expected, Observed: observed,
+	})
+}
+
+// weigh reports what an assertion of the scenario missed. It weighs as a class
+// says.
+func (t *trial) weigh(class Class, f Finding) {
+	f.own, f.late = true, class == Live || t.isLate()
 	switch class {
 	case Must, Live:
 		f.Outcome = Fail
 	case Should:
 		f.Outcome = Warn
 	default:
-		t.fact("%s: expected %s, observed %s", p, expected, observed)
+		t.fact("%s/%d: expected %s, observed %s", f.Topic, f.Partition, f.Expected, f.Observed)
 		return
 	}
 	t.report(f)

@@ -32,7 +32,25 @@ func runBehind(t *testing.T, c *kafkatest.Cluster, damage mutant.Damage, config 
 	proxy, err := mutant.New(t.Context(), c.Addrs(), damage)
 	require.NoError(t, err)
 	defer proxy.Close()
-	config.Options, config.RunID = []kgo.Opt{kgo.SeedBrokers(proxy.Addrs()...)}, newRunID(t)
+	return runVia(t, proxy.Addrs(), proxy.Addrs(), config)
+}
+
+// runReadersBehind is runBehind where only the readers under judgement meet the
+// damage.
+func runReadersBehind(t *testing.T, c *kafkatest.Cluster, damage mutant.Damage, config Config) *Report {
+	t.Helper()
+	proxy, err := mutant.New(t.Context(), c.Addrs(), damage)
+	require.NoError(t, err)
+	defer proxy.Close()
+	return runVia(t, c.Addrs(), proxy.Addrs(), config)
+}
+
+// runVia runs scenarios with a right reader that takes another way to the
+// cluster than the checker.
+func runVia(t *testing.T, checker, readers []string, config Config) *Report {
+	t.Helper()
+	config.Options, config.RunID = []kgo.Opt{kgo.SeedBrokers(checker...)}, newRunID(t)
+	config.Clients = []Client{&fakeReader{seeds: readers}}
 	config.assertionsOnly, config.AllowAdmin = true, true
 	report, err := Run(t.Context(), config)
 	require.NoError(t, err)
@@ -62,7 +80,11 @@ func TestMutantsAreKilled(t *testing.T) {
 func requireKilled(t *testing.T, c *kafkatest.Cluster, m mutant.Mutant) {
 	t.Helper()
 	config := Config{Select: slices.Concat(m.Kills, m.Warns), Slow: m.Slow}
-	report := runBehind(t, c, m.Make(), config)
+	behind := runBehind
+	if m.Readers {
+		behind = runReadersBehind
+	}
+	report := behind(t, c, m.Make(), config)
 	require.Len(t, report.Results, len(config.Select))
 	for _, r := range report.Results {
 		noticed := killed(r)

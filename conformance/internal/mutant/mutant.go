@@ -17,6 +17,9 @@ type Mutant struct {
 	// Warns are scenarios that have to warn: what is damaged weighs less there
 	// than the rest of the scenario.
 	Warns []string
+	// Readers says that only readers under judgement meet the damage, not the
+	// checker: together with it they are a broken reader.
+	Readers bool
 	// Brokers is how many the cluster must have; 0 means 1.
 	Brokers int
 	// Slow scales the scenarios' bounds on time, for damages that they only
