@@ -18,7 +18,7 @@ var familyM = []*Scenario{
 		run:         markerShape,
 	},
 	{
-		ID: "M-02", Name: "universal-markers", Class: Must, Profile: Smoke, Typical: 3 * time.Second,
+		ID: "M-02", Name: "universal-markers", Class: Must, Profile: Smoke, Typical: 3 * time.Second, Limit: 3 * time.Minute,
 		Requirement: "the end of a transaction puts one marker, of the right type, into each partition that it touched, and none into others",
 		Consequence: "a transaction is committed in one partition and aborted, or open for ever, in another",
 		Witness:     "each partition of the transactions holds the data of all three",
@@ -83,7 +83,7 @@ var familyM = []*Scenario{
 		},
 	},
 	{
-		ID: "M-09", Name: "commit-survives-client", Class: Must, Profile: Standard, Typical: 3 * time.Second,
+		ID: "M-09", Name: "commit-survives-client", Class: Must, Profile: Standard, Typical: 3 * time.Second, Limit: 2 * time.Minute,
 		Requirement: "a commit whose client leaves before the answer takes effect in all partitions or in none",
 		Consequence: "a transaction is committed in one partition and aborted in another",
 		Witness:     "each EndTxn went out and its connection was closed unread; the transactional ID was taken over after it",
