@@ -179,6 +179,6 @@ func listedByIsolation(t *trial) {
 	t.listedByTime(p)
 	w.commit()
 	if t.wantAllStable(p) {
-		t.wantListed(p, Must, model.ReadCommitted, latest, t.highWatermark(p))
+		t.wantListed(p, Must, model.ReadCommitted, latest, t.bounds(p).HighW)
 	}
 }

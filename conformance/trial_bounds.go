@@ -17,7 +17,7 @@ const stableFollows = 3 * time.Second
 func (t *trial) wantStable(p model.Partition, want int64) bool {
 	lso := int64(-1)
 	came := t.until(t.bound(stableFollows), "the last stable offset of "+p.String(), func() bool {
-		lso = t.lso(p)
+		lso = t.bounds(p).LastStableOffset
 		return lso >= want
 	})
 	expected, observed := fmt.Sprintf("LSO %d", want), fmt.Sprintf("LSO %d", lso)
@@ -34,7 +34,8 @@ func (t *trial) wantStable(p model.Partition, want int64) bool {
 func (t *trial) wantAllStable(p model.Partition) bool {
 	lso, high := int64(-1), int64(-1)
 	came := t.until(t.bound(stableFollows), "the last stable offset of "+p.String(), func() bool {
-		high, lso = t.highWatermark(p), t.lso(p)
+		a := t.bounds(p)
+		lso, high = a.LastStableOffset, a.HighW
 		return lso >= high
 	})
 	observed := fmt.Sprintf("LSO %d", lso)
@@ -42,8 +43,14 @@ func (t *trial) wantAllStable(p model.Partition) bool {
 		t.reportAs(Live, p, lso, fmt.Sprintf("LSO %d, the high watermark, within %s", high, t.bound(stableFollows)), observed)
 		return false
 	}
-	high = t.highWatermark(p)
+	high = t.bounds(p).HighW
 	return t.expectAs(Must, lso <= high, p, lso, fmt.Sprintf("an LSO not above HW %d", high), observed)
+}
+
+// bounds asks for the bounds of a partition that has its first records, by a
+// Fetch: ListOffsets is judged by it.
+func (t *trial) bounds(p model.Partition) answer {
+	return t.fetch(p, 0, fetchSpec{isolation: model.ReadCommitted, maxWait: time.Millisecond, partitionMaxBytes: 1})
 }
 
 // appears waits until a partition shows what was acknowledged up to an offset:
@@ -51,7 +58,7 @@ func (t *trial) wantAllStable(p model.Partition) bool {
 func (t *trial) appears(p model.Partition, end int64) {
 	high := int64(-1)
 	if !t.until(t.bound(settled), "the acknowledged records of "+p.String(), func() bool {
-		high = t.highWatermark(p)
+		high = t.bounds(p).HighW
 		return high >= end
 	}) {
 		t.reportAs(Live, p, high, fmt.Sprintf("the acknowledged records up to %d, exclusive, below the high watermark within 10 s", end), fmt.Sprintf("HW %d", high))
