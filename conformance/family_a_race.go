@@ -18,9 +18,9 @@ const (
 	raceBytes   = 2 << 10
 )
 
-// reading is what a reader made of one answer: the offsets that it delivered
+// glimpse is what a reader made of one answer: the offsets that it delivered
 // from a range of the log, and when it had the answer.
-type reading struct {
+type glimpse struct {
 	from, end int64
 	got       []int64
 	at        time.Time
@@ -41,7 +41,7 @@ func concurrentReads(t *trial) {
 			w.follow(plan, limit)
 		})
 	}
-	var following, looking []reading
+	var following, looking []glimpse
 	places := rand.New(rand.NewPCG(t.rand.Uint64(), 0))
 	all = append(all,
 		func() { following = race.followTo(b) },
@@ -95,7 +95,7 @@ type race struct {
 
 // followTo reads from the beginning until the writers have ended and everything
 // they wrote is behind it.
-func (r *race) followTo(b *book) (out []reading) {
+func (r *race) followTo(b *book) (out []glimpse) {
 	defer r.over.Store(true)
 	t := b.t
 	spec := fetchSpec{isolation: model.ReadCommitted, lane: "follower", maxWait: 100 * time.Millisecond}
@@ -121,7 +121,7 @@ func (r *race) followTo(b *book) (out []reading) {
 
 // lookAround reads pieces of what the other reader has behind it, until that
 // one is through.
-func (r *race) lookAround(b *book, places *rand.Rand) (out []reading) {
+func (r *race) lookAround(b *book, places *rand.Rand) (out []glimpse) {
 	spec := fetchSpec{isolation: model.ReadCommitted, lane: "looker", partitionMaxBytes: raceBytes}
 	for !r.over.Load() {
 		b.t.pause(5*time.Millisecond, "records to look at")
@@ -133,18 +133,18 @@ func (r *race) lookAround(b *book, places *rand.Rand) (out []reading) {
 }
 
 // readingOf is what a client that follows the lists makes of an answer.
-func (b *book) readingOf(a answer) reading {
+func (b *book) readingOf(a answer) glimpse {
 	b.t.wantReadable(a)
 	got, err := model.Deliver(a.List, a.Batches, a.FetchOffset)
 	if err != nil {
 		b.t.undecided("reading %s at %d: %v", b.p, a.FetchOffset, err)
 	}
-	return reading{from: a.FetchOffset, end: a.End(), got: got, at: a.Received}
+	return glimpse{from: a.FetchOffset, end: a.End(), got: got, at: a.Received}
 }
 
 // duringEnds counts the readings with data between the first and the last end
 // of a transaction.
-func (b *book) duringEnds(readings []reading) int {
+func (b *book) duringEnds(readings []glimpse) int {
 	var first, last time.Time
 	for _, r := range b.runs {
 		if r.fate == model.Open {
@@ -167,7 +167,7 @@ func (b *book) duringEnds(readings []reading) int {
 }
 
 // wantReadings asserts what readers got while transactions ended.
-func (b *book) wantReadings(readings []reading) {
+func (b *book) wantReadings(readings []glimpse) {
 	whose := map[int64]*told{}
 	for _, r := range b.runs {
 		for _, o := range r.offsets {

@@ -64,7 +64,7 @@ var readers = []Mutant{
 		},
 	},
 	{
-		Number: 207, Name: "readers are told of an LSO at the high watermark", Kills: []string{"C-04"}, Readers: true, Hurry: true,
+		Number: 207, Name: "readers are told of an LSO at the high watermark", Kills: []string{"C-04"}, Readers: true, Slow: 0.2,
 		Make: func() Damage { return onCommitted(func(f fetched) { f.LastStableOffset = f.HighWatermark }) },
 	},
 }
