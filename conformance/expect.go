@@ -58,8 +58,8 @@ func (t *trial) wantLSO(a answer, want int64) bool {
 }
 
 // wantHigh asserts the high watermark of an answer.
-func (t *trial) wantHigh(a answer, want int64) bool {
-	return t.expect(a.HighW == want, a.Partition, a.HighW,
+func (t *trial) wantHigh(a answer, want int64) {
+	t.expect(a.HighW == want, a.Partition, a.HighW,
 		fmt.Sprintf("%s: HW %d", a.about(), want), fmt.Sprintf("HW %d", a.HighW))
 }
 
@@ -71,7 +71,7 @@ func (t *trial) wantNoError(a answer) bool {
 // wantEnd asserts how far an answer's batches reach: want is one past the last
 // offset; the fetch offset stands for none. An answer that holds some of them is
 // continued by others: brokers end it where they like.
-func (t *trial) wantEnd(a answer, want int64) bool {
+func (t *trial) wantEnd(a answer, want int64) {
 	end := a.End()
 	for end > a.FetchOffset && end < want {
 		more := t.fetch(a.Partition, end, fetchSpec{isolation: a.Isolation})
@@ -80,7 +80,7 @@ func (t *trial) wantEnd(a answer, want int64) bool {
 		}
 		end = more.End()
 	}
-	return t.expect(end == want, a.Partition, end,
+	t.expect(end == want, a.Partition, end,
 		fmt.Sprintf("%s: batches up to %d, exclusive", a.about(), want), fmt.Sprintf("batches up to %d", end))
 }
 
@@ -117,17 +117,6 @@ func (a answer) needs(e model.Entry) bool {
 	return false
 }
 
-// wantCovers asserts that the list of an answer holds at least these entries.
-func (t *trial) wantCovers(a answer, want ...model.Entry) bool {
-	for _, e := range want {
-		if !slices.Contains(a.List, e) {
-			return t.expect(false, a.Partition, e.FirstOffset,
-				a.about()+": aborted with "+e.String(), "aborted "+model.ListString(a.List))
-		}
-	}
-	return true
-}
-
 func compareEntries(a, b model.Entry) int {
 	return cmp.Or(cmp.Compare(a.ProducerID, b.ProducerID), cmp.Compare(a.FirstOffset, b.FirstOffset))
 }
@@ -150,8 +139,8 @@ func (t *trial) wantOffsets(p model.Partition, what string, got, want []int64) b
 
 // wantDelivered asserts what a client that follows the lists gets at
 // read_committed from an offset on.
-func (t *trial) wantDelivered(p model.Partition, from int64, want ...int64) bool {
-	return t.wantOffsets(p, fmt.Sprintf("delivered at read_committed from %d on", from), t.delivered(p, from), want)
+func (t *trial) wantDelivered(p model.Partition, from int64, want ...int64) {
+	t.wantOffsets(p, fmt.Sprintf("delivered at read_committed from %d on", from), t.delivered(p, from), want)
 }
 
 // wantCommitted asserts that a client that follows the lists gets from an

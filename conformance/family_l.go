@@ -126,7 +126,7 @@ func plainBehindOpen(t *trial) {
 		t.wantLSO(a, 0)
 		t.wantNothing(a)
 	}
-	raw := t.walk(p, model.ReadUncommitted, 0, 101)
+	raw := t.walk(p, 0, 101)
 	t.witness(raw[len(raw)-1].Last == 100, "read_uncommitted of %s ends at %d", p, raw[len(raw)-1].Last)
 	w.commit()
 	if t.wantAllStable(p) {

@@ -22,7 +22,7 @@ func (t *trial) wantListed(p model.Partition, class Class, isolation int8, times
 // listedByTime searches for the batches of a partition by their own timestamps,
 // which the broker may have set. The last one belongs to an open transaction.
 func (t *trial) listedByTime(p model.Partition) {
-	raw := t.walk(p, model.ReadUncommitted, 0, t.bounds(p).HighW)
+	raw := t.walk(p, 0, t.bounds(p).HighW)
 	if len(raw) < 2 {
 		t.fact("the broker packed batches together: no search by time")
 		return

@@ -14,9 +14,7 @@ import (
 	"example.com/readcommitted/internal/kafkatest"
 )
 
-var (
-	mutantNamed = flag.String("mutants.only", "", "comma-separated `numbers` of the mutants to run")
-)
+var mutantNamed = flag.String("mutants.only", "", "comma-separated `numbers` of the mutants to run")
 
 // runThrough runs scenarios against a cluster behind a damage. The invariants
 // are off: they would notice most damages in any scenario, and what is asked is

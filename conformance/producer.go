@@ -77,10 +77,10 @@ func (t *trial) idle(name string, timeout time.Duration) *producer {
 	}
 }
 
-// plain writes n records without a producer ID and returns the base offset.
-func (t *trial) plain(p model.Partition, n int) int64 {
+// plain writes n records without a producer ID.
+func (t *trial) plain(p model.Partition, n int) {
 	w := &producer{t: t, level: t.level, id: -1, epoch: -1, sequence: map[model.Partition]int32{}}
-	return w.write(p, n)
+	w.write(p, n)
 }
 
 // transactional reports whether the producer writes in transactions.

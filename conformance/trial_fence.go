@@ -98,13 +98,12 @@ func (t *trial) wantEndAt(p model.Partition, want int64, after string) bool {
 }
 
 // wantFate asserts what became of every batch of a generation.
-func (t *trial) wantFate(l *model.Log, g generation, want model.Fate) bool {
+func (t *trial) wantFate(l *model.Log, g generation, want model.Fate) {
 	for _, i := range dataOf(l, g) {
-		if l.Fate(i) != want {
-			return t.expect(false, l.Partition, l.Batches[i].Base, fmt.Sprintf("%s is %s", g, want), l.String())
+		if !t.expect(l.Fate(i) == want, l.Partition, l.Batches[i].Base, fmt.Sprintf("%s is %s", g, want), l.String()) {
+			return
 		}
 	}
-	return true
 }
 
 func namesOf(set []*kerr.Error) string {

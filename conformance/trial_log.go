@@ -83,11 +83,11 @@ func (t *trial) lso(p model.Partition) int64 {
 // there is something: storage may need longer than a short wait.
 const patient = 500 * time.Millisecond
 
-// walk reads a partition at one isolation level from an offset up to another,
+// walk reads a partition at read_uncommitted from an offset up to another,
 // exclusive, and returns the batches.
-func (t *trial) walk(p model.Partition, isolation int8, from, to int64) []model.Batch {
+func (t *trial) walk(p model.Partition, from, to int64) []model.Batch {
 	var out []model.Batch
-	spec := fetchSpec{isolation: isolation}
+	spec := fetchSpec{isolation: model.ReadUncommitted}
 	deadline := time.Now().Add(t.bound(settled))
 	for from < to {
 		a := t.fetch(p, from, spec)
@@ -108,7 +108,7 @@ func (t *trial) walk(p model.Partition, isolation int8, from, to int64) []model.
 		if from > before {
 			deadline = time.Now().Add(t.bound(settled))
 		} else if spec.maxWait = patient; time.Now().After(deadline) {
-			t.undecided("reading %s at isolation level %d: nothing at offset %d, below %d", p, isolation, from, to)
+			t.undecided("reading %s: nothing at offset %d, below %d", p, from, to)
 		}
 	}
 	return out
@@ -130,7 +130,7 @@ func (t *trial) unreadable(p model.Partition, a answer) {
 // watermark of this moment, and works out what became of each transaction.
 func (t *trial) oracle(p model.Partition) *model.Log {
 	start, end := t.list(p, model.ReadUncommitted, earliest), t.highWatermark(p)
-	l := model.NewLog(p, start, end, t.walk(p, model.ReadUncommitted, start, end))
+	l := model.NewLog(p, start, end, t.walk(p, start, end))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return l.Over(t.placeLocked(p).before)
@@ -150,7 +150,7 @@ func (t *trial) scan(p model.Partition) []model.Batch {
 	at := t.placeLocked(p)
 	next := at.next
 	t.mu.Unlock()
-	fresh := t.walk(p, model.ReadUncommitted, max(next, t.list(p, model.ReadUncommitted, earliest)), t.highWatermark(p))
+	fresh := t.walk(p, max(next, t.list(p, model.ReadUncommitted, earliest)), t.highWatermark(p))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, b := range fresh {

@@ -77,14 +77,14 @@ func (b *Batch) Control() bool { return b.Attributes&controlBit != 0 }
 // Codec is the number of the compression codec, 0 for none.
 func (b *Batch) Codec() int8 { return int8(b.Attributes & codecBits) }
 
-// Problem is what is wrong with bytes, and where.
-type Problem struct {
+// FormatError is what is wrong with bytes, and where.
+type FormatError struct {
 	Position int    // in the bytes of the answer
 	Offset   int64  // of the batch, -1 if it cannot be told
 	What     string // one clause
 }
 
-func (p *Problem) Error() string {
+func (p *FormatError) Error() string {
 	return fmt.Sprintf("byte %d, offset %d: %s", p.Position, p.Offset, p.What)
 }
 
@@ -92,7 +92,7 @@ func (p *Problem) Error() string {
 // belong to a batch that was cut off, which is normal. A problem ends the
 // batches; those before it count. A wrong CRC is not a problem here, see
 // [Batch.CRCValid].
-func Parse(raw []byte) (batches []Batch, tail int, problem *Problem) {
+func Parse(raw []byte) (batches []Batch, tail int, problem *FormatError) {
 	for at := 0; at < len(raw); {
 		rest := raw[at:]
 		if len(rest) < magicAt+1 {
@@ -102,15 +102,15 @@ func Parse(raw []byte) (batches []Batch, tail int, problem *Problem) {
 		size := int64(int32(binary.BigEndian.Uint32(rest[8:]))) + lengthEnds
 		switch {
 		case rest[magicAt] != 2:
-			return batches, 0, &Problem{at, base, fmt.Sprintf("magic %d, want 2", rest[magicAt])}
+			return batches, 0, &FormatError{at, base, fmt.Sprintf("magic %d, want 2", rest[magicAt])}
 		case size < headerBytes:
-			return batches, 0, &Problem{at, base, fmt.Sprintf("a batch of %d bytes; the header alone has %d", size, headerBytes)}
+			return batches, 0, &FormatError{at, base, fmt.Sprintf("a batch of %d bytes; the header alone has %d", size, headerBytes)}
 		case size > int64(len(rest)):
 			return batches, len(rest), nil
 		}
 		b, what := parseBatch(rest[:size])
 		if what != "" {
-			return batches, 0, &Problem{at, base, what}
+			return batches, 0, &FormatError{at, base, what}
 		}
 		batches = append(batches, b)
 		at += int(size)

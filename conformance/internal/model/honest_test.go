@@ -292,7 +292,7 @@ func rewrite(t *rapid.T, v *model.View, which func(model.Batch) bool, change fun
 	change(&changed)
 	again, tail, problem := model.Parse(changed.Raw)
 	if problem != nil || tail > 0 {
-		v.Problem = &model.Problem{Offset: changed.Base, What: "does not parse"}
+		v.Problem = &model.FormatError{Offset: changed.Base, What: "does not parse"}
 		v.Batches = v.Batches[:i]
 		return true
 	}

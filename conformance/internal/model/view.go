@@ -28,7 +28,7 @@ type View struct {
 	ListNull                                bool
 	Batches                                 []Batch
 	Tail                                    int      // bytes of a batch that was cut off
-	Problem                                 *Problem // what made the bytes unreadable
+	Problem                                 *FormatError // what made the bytes unreadable
 
 	// Quiet says that nothing was being written to the partition, and no
 	// marker was on its way, from before the request to after the answer.

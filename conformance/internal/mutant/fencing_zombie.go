@@ -126,8 +126,8 @@ func zombiesWriteAllTheSame() Damage {
 func zombiesAcknowledged() Damage {
 	return Damage{Keys: []kmsg.Key{kmsg.Produce}, Response: func(c *Call) {
 		eachAnswered(c.Response.(*kmsg.ProduceResponse), func(p *kmsg.ProduceResponseTopicPartition) {
-			switch kerr.ErrorForCode(p.ErrorCode) {
-			case kerr.InvalidProducerEpoch, kerr.ProducerFenced, kerr.InvalidTxnState, kerr.TransactionAbortable:
+			switch p.ErrorCode {
+			case kerr.InvalidProducerEpoch.Code, kerr.ProducerFenced.Code, kerr.InvalidTxnState.Code, kerr.TransactionAbortable.Code:
 				p.ErrorCode, p.BaseOffset = 0, 0
 			}
 		})

@@ -7,7 +7,6 @@ import (
 	"net"
 	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -19,8 +18,6 @@ type link struct {
 	broker         int32
 	client, server net.Conn
 	waiting        chan *Call // answered in this order
-
-	writing sync.Mutex // of the client
 }
 
 // header is the fixed part of a request's header.
@@ -48,9 +45,7 @@ func (l *link) requests() {
 		call.pending.header = header{
 			int16(binary.BigEndian.Uint16(frame)), int16(binary.BigEndian.Uint16(frame[2:])), int32(binary.BigEndian.Uint32(frame[4:])),
 		}
-		if frame, err = l.damageRequest(call, frame); err != nil {
-			return
-		}
+		frame = l.damageRequest(call, frame)
 		l.waiting <- call
 		if frame == nil {
 			continue // answered by the damage
@@ -62,33 +57,33 @@ func (l *link) requests() {
 }
 
 // damageRequest returns the frame to send on, nil if there is an answer already.
-func (l *link) damageRequest(call *Call, frame []byte) ([]byte, error) {
+func (l *link) damageRequest(call *Call, frame []byte) []byte {
 	if !l.wants(call.pending.key) {
-		return frame, nil
+		return frame
 	}
 	req := kmsg.RequestForKey(call.pending.key)
 	req.SetVersion(call.pending.version)
 	clientID, body, ok := splitRequest(frame, req)
 	if !ok || req.ReadFrom(body) != nil {
-		return frame, nil
+		return frame
 	}
 	call.Request, call.pending.decoded = req, true
 	if l.proxy.damage.Request == nil || !slices.Contains(l.proxy.damage.Keys, kmsg.Key(call.pending.key)) {
-		return frame, nil
+		return frame
 	}
 	l.proxy.turn.Lock()
 	l.proxy.damage.Request(call)
 	l.proxy.turn.Unlock()
 	if call.Response != nil {
 		call.Response.SetVersion(call.pending.version)
-		return nil, nil
+		return nil
 	}
 	call.Request.SetVersion(call.pending.version)
 	var opts []kmsg.RequestFormatterOpt
 	if clientID != nil {
 		opts = append(opts, kmsg.FormatterClientID(*clientID))
 	}
-	return kmsg.NewRequestFormatter(opts...).AppendRequest(nil, call.Request, call.pending.correlation)[4:], nil
+	return kmsg.NewRequestFormatter(opts...).AppendRequest(nil, call.Request, call.pending.correlation)[4:]
 }
 
 func (l *link) responses() {
@@ -157,11 +152,13 @@ func (l *link) end() {
 	l.proxy.untrack(l.server)
 }
 
+// namesBrokers are the requests whose answers name brokers.
+var namesBrokers = []kmsg.Key{kmsg.Metadata, kmsg.FindCoordinator, kmsg.DescribeCluster, kmsg.Fetch, kmsg.Produce}
+
 // wants reports whether a request has to be decoded: for the damage, or because
 // its answer names brokers.
 func (l *link) wants(key int16) bool {
-	switch kmsg.Key(key) {
-	case kmsg.Metadata, kmsg.FindCoordinator, kmsg.DescribeCluster, kmsg.Fetch, kmsg.Produce:
+	if slices.Contains(namesBrokers, kmsg.Key(key)) {
 		return true
 	}
 	return slices.Contains(l.proxy.damage.Keys, kmsg.Key(key))
