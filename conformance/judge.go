@@ -82,8 +82,9 @@ func endTold(v *model.View) int64 {
 
 func (t *trial) judgeViews(logs map[model.Partition]*model.Log) {
 	t.mu.Lock()
-	views := inOrder(t.views)
+	views := slices.Clone(t.views)
 	t.mu.Unlock()
+	views = inOrder(views)
 	var history model.History
 	for _, v := range views {
 		if v.Throttled {

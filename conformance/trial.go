@@ -29,7 +29,6 @@ type trial struct {
 	rand     *rand.Rand
 	attempt  int     // 1, or 2 for a second chance with new names and bounds doubled
 	patience float64 // scales bounds on time
-	again    bool    // the second attempt, whose names must not be those of the first
 
 	mu        sync.Mutex
 	result    Result
