@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -56,6 +57,8 @@ func (a *app) user() string {
 func (a *app) rightAdvice(err error) string {
 	needs, demo := "", strings.HasSuffix(a.command, " demo")
 	switch {
+	case strings.HasPrefix(a.command, "rcc check") && isRight(err):
+		needs = "the rights that rcc check plan lists"
 	case errors.Is(err, kerr.TopicAuthorizationFailed) && demo:
 		needs = "CREATE, DESCRIBE, WRITE, READ and DELETE on topics that begin with rcc-demo-"
 	case errors.Is(err, kerr.GroupAuthorizationFailed) && demo:
@@ -72,6 +75,12 @@ func (a *app) rightAdvice(err error) string {
 		return ""
 	}
 	return fmt.Sprintf("look at the ACLs: %s needs %s", a.user(), needs)
+}
+
+// isRight reports whether an error says that a right is missing.
+func isRight(err error) bool {
+	return errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.GroupAuthorizationFailed) ||
+		errors.Is(err, kerr.TransactionalIDAuthorizationFailed) || errors.Is(err, kerr.ClusterAuthorizationFailed)
 }
 
 // loginAdvice is about SASL.
@@ -153,7 +162,7 @@ func (a *app) networkAdvice(err error) string {
 		return a.hangUpAdvice(err)
 	case errors.Is(err, context.DeadlineExceeded) && a.config.TLS():
 		return "look at host and port: a firewall may be in between, or the port does not speak TLS"
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return "look at host and port: a firewall may be in between"
 	}
 	return ""

@@ -23,6 +23,7 @@ type app struct {
 	getenv         func(string) string
 	runID          string // random, part of every client.id and demo topic
 	command        string // the words that chose what runs: rcc consume
+	checkID        string // the run ID of a check
 
 	brokers    []string
 	properties []string // -X

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"syscall"
 
@@ -14,6 +15,8 @@ const (
 	exitOK          = 0
 	exitError       = 1
 	exitUsage       = 2
+	exitFindings    = 3
+	exitUndecided   = 4
 	exitInterrupted = 130 // 128 + SIGINT, as shells report it
 )
 
@@ -36,6 +39,17 @@ type hintError struct {
 func (e *hintError) Error() string { return e.err.Error() }
 func (e *hintError) Unwrap() error { return e.err }
 
+// verdictError ends a command whose output says what it found.
+type verdictError struct{ code int }
+
+func (e *verdictError) Error() string { return fmt.Sprintf("verdict %d", e.code) }
+
+// undecidedError is the error of a judgement that could not be made.
+type undecidedError struct{ err error }
+
+func (e *undecidedError) Error() string { return e.err.Error() }
+func (e *undecidedError) Unwrap() error { return e.err }
+
 // outputError is an error of writing to stdout. Only of this one a closed pipe
 // means that whoever read has enough: a broken connection to a broker gives the
 // same error number.
@@ -57,6 +71,7 @@ var errInterrupted = errors.New("interrupted")
 // exit reports err and turns it into the exit code.
 func (a *app) exit(ctx context.Context, err error) int {
 	var usage *usageError
+	var verdict *verdictError
 	var properties *clientconf.Error
 	a.tellNotes()
 	switch {
@@ -67,6 +82,8 @@ func (a *app) exit(ctx context.Context, err error) int {
 	case errors.Is(err, errInterrupted), ctx.Err() != nil && errors.Is(err, context.Canceled):
 		a.say("interrupted")
 		return exitInterrupted
+	case errors.As(err, &verdict):
+		return verdict.code
 	case errors.As(err, &properties):
 		a.failProperties(properties)
 		a.hint("see: " + a.command + " --help")
@@ -83,6 +100,9 @@ func (a *app) exit(ctx context.Context, err error) int {
 		a.hint(hinted.hint)
 	} else {
 		a.hint(a.advice(err))
+	}
+	if _, ok := errors.AsType[*undecidedError](err); ok {
+		return exitUndecided
 	}
 	return exitError
 }

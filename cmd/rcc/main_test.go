@@ -50,6 +50,7 @@ func TestScripts(t *testing.T) {
 			"fault":       fault,
 			"unfetched":   unfetched,
 			"fetched":     fetched,
+			"produced":    produced,
 			"deleterecs":  deleteRecords,
 			"occurrences": occurrences,
 			"committed":   committed,
@@ -68,6 +69,7 @@ type world struct {
 	admin   *kadm.Client
 	scripts map[string]*script
 	fetches *kfake.FaultHandle // counts Fetch requests
+	writes  *kfake.FaultHandle // counts Produce requests
 	seen    int                // of those, when unfetched was called
 }
 
@@ -94,6 +96,7 @@ func startBroker(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Defer(w.client.Close)
 	w.admin = kadm.NewClient(w.client)
 	w.fetches = cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Count: -1, Observe: true})
+	w.writes = cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Count: -1, Observe: true})
 	ts.Setenv("RCC_BROKERS", strings.Join(cluster.ListenAddrs(), ","))
 }
 
@@ -202,7 +205,7 @@ func fault(ts *testscript.TestScript, _ bool, args []string) {
 		"UNKNOWN_SERVER_ERROR":       kerr.UnknownServerError,
 		"LEADER_NOT_AVAILABLE":       kerr.LeaderNotAvailable,
 	}
-	keys := map[string]kmsg.Key{"fetch": kmsg.Fetch, "metadata": kmsg.Metadata, "listoffsets": kmsg.ListOffsets}
+	keys := map[string]kmsg.Key{"fetch": kmsg.Fetch, "produce": kmsg.Produce, "metadata": kmsg.Metadata, "listoffsets": kmsg.ListOffsets}
 	partition, err := strconv.ParseInt(args[2], 10, 32)
 	ts.Check(err)
 	count := -1
@@ -227,6 +230,13 @@ func fetched(ts *testscript.TestScript, _ bool, _ []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	ts.Check(w.fetches.Wait(ctx, w.seen+1))
+}
+
+// produced waits until a batch came in.
+func produced(ts *testscript.TestScript, _ bool, _ []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	ts.Check(worldOf(ts).writes.Wait(ctx, 1))
 }
 
 // deleterecs TOPIC OFFSET moves the log start of partition 0.

@@ -18,7 +18,8 @@ take it; -X sets one more. The names are librdkafka's and the Java client's.
 -b counts over -X, -X over -F, and RCC_BROKERS comes last. Secrets belong into
 a file with mode 0600: other users can see the command lines of processes.
 
-Exit codes: 0 done, 1 error, 2 wrong command line, 130 interrupted.`
+Exit codes: 0 done, 1 error, 2 wrong command line, 3 findings of rcc check,
+4 could not judge, 130 interrupted.`
 
 func newRootCommand(a *app) *cobra.Command {
 	root := &cobra.Command{
@@ -27,6 +28,7 @@ func newRootCommand(a *app) *cobra.Command {
 		Long:  rootHelp,
 		Example: `  rcc consume orders -b kafka-1:9093 -F client.properties
   rcc consume orders -F client.properties -X isolation.level=read_uncommitted
+  rcc check -b kafka-1:9093 -F client.properties
 
   with this in client.properties:
     bootstrap.servers=kafka-1:9093,kafka-2:9093
@@ -63,7 +65,7 @@ func newRootCommand(a *app) *cobra.Command {
 	flags.Var(&a.color, "color", "when to use colours; NO_COLOR is honoured")
 
 	root.SetHelpCommand(newHelpCommand(root))
-	root.AddCommand(newConsumeCommand(a), newDemoCommand(a))
+	root.AddCommand(newConsumeCommand(a), newDemoCommand(a), newCheckCommand(a))
 	return root
 }
 

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"example.com/readcommitted/conformance"
+)
+
+// readKnownFailing reads a list of scenarios that are known not to pass: one ID
+// on a line, and behind # the reason.
+func readKnownFailing(file string) (map[string]string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, &usageError{err: fmt.Errorf("known-failing: %w", err)}
+	}
+	known := map[string]string{}
+	number := 0
+	for line := range strings.Lines(string(text)) {
+		number++
+		id, reason, _ := strings.Cut(line, "#")
+		if id = strings.TrimSpace(id); id == "" {
+			continue
+		}
+		s := conformance.Find(id)
+		if s == nil {
+			return nil, &usageError{err: fmt.Errorf("%s, line %d: %q is no scenario", file, number, id), hint: "one ID on a line, and behind # the reason"}
+		}
+		known[s.ID] = strings.TrimSpace(reason)
+	}
+	return known, nil
+}

@@ -1,0 +1,168 @@
+package conformance
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"example.com/readcommitted/conformance/internal/model"
+)
+
+// expect holds an assertion of the scenario; a miss weighs as its class says.
+// offset is the offending one, -1 for none. The script goes on.
+func (t *trial) expect(ok bool, p model.Partition, offset int64, expected, observed string) bool {
+	return t.expectAs(t.scenario.Class, ok, p, offset, expected, observed)
+}
+
+// expectAs is expect for a part of the scenario that weighs less, or more.
+func (t *trial) expectAs(class Class, ok bool, p model.Partition, offset int64, expected, observed string) bool {
+	if !ok {
+		t.reportAs(class, p, offset, expected, observed)
+	}
+	return ok
+}
+
+func (t *trial) reportAs(class Class, p model.Partition, offset int64, expected, observed string) {
+	t.weigh(class, Finding{
+		Requirement: t.scenario.Requirement, Consequence: t.scenario.Consequence,
+		Topic: p.Topic, Partition: p.Index, Offset: offset,
+		Expected: expected, Observed: observed,
+	})
+}
+
+// weigh reports what an assertion of the scenario missed. It weighs as a class
+// says.
+func (t *trial) weigh(class Class, f Finding) {
+	f.own, f.late = true, class == Live || t.isLate()
+	switch class {
+	case Must, Live:
+		f.Outcome = Fail
+	case Should:
+		f.Outcome = Warn
+	default:
+		t.fact("%s/%d: expected %s, observed %s", f.Topic, f.Partition, f.Expected, f.Observed)
+		return
+	}
+	t.report(f)
+}
+
+// about names a Fetch in a line of evidence.
+func (a answer) about() string {
+	return fmt.Sprintf("fetch(isolation %d, offset %d)", a.Isolation, a.FetchOffset)
+}
+
+// wantLSO asserts the last stable offset of an answer.
+func (t *trial) wantLSO(a answer, want int64) bool {
+	return t.expect(a.LastStableOffset == want, a.Partition, a.LastStableOffset,
+		fmt.Sprintf("%s: LSO %d", a.about(), want), fmt.Sprintf("LSO %d", a.LastStableOffset))
+}
+
+// wantHigh asserts the high watermark of an answer.
+func (t *trial) wantHigh(a answer, want int64) {
+	t.expect(a.HighW == want, a.Partition, a.HighW,
+		fmt.Sprintf("%s: HW %d", a.about(), want), fmt.Sprintf("HW %d", a.HighW))
+}
+
+// wantNoError asserts that an answer has no error.
+func (t *trial) wantNoError(a answer) bool {
+	return t.expect(a.ErrorCode == 0, a.Partition, a.FetchOffset, a.about()+": no error", codeName(a.ErrorCode))
+}
+
+// wantEnd asserts how far an answer's batches reach: want is one past the last
+// offset; the fetch offset stands for none. An answer that holds some of them is
+// continued by others: brokers end it where they like.
+func (t *trial) wantEnd(a answer, want int64) {
+	end := a.End()
+	for end > a.FetchOffset && end < want {
+		more := t.fetch(a.Partition, end, fetchSpec{isolation: a.Isolation})
+		if more.End() <= end {
+			break
+		}
+		end = more.End()
+	}
+	t.expect(end == want, a.Partition, end,
+		fmt.Sprintf("%s: batches up to %d, exclusive", a.about(), want), fmt.Sprintf("batches up to %d", end))
+}
+
+// wantEntries asserts that the list of an answer holds these entries and no
+// others, each once, in any order. One that stands for no data of the answer may
+// be missing: brokers trim the list, and answers end where they like.
+func (t *trial) wantEntries(a answer, want ...model.Entry) bool {
+	left := slices.Clone(want)
+	ok := true
+	for _, e := range a.List {
+		i := slices.Index(left, e)
+		if ok = ok && i >= 0; ok {
+			left = slices.Delete(left, i, i+1)
+		}
+	}
+	ok = ok && !slices.ContainsFunc(left, a.needs)
+	want = slices.SortedFunc(slices.Values(want), compareEntries)
+	return t.expect(ok, a.Partition, a.FetchOffset,
+		a.about()+": aborted "+model.ListString(want), "aborted "+model.ListString(a.List))
+}
+
+// needs reports whether the answer holds data that the entry is in force for.
+func (a answer) needs(e model.Entry) bool {
+	for i := range a.Batches {
+		b := &a.Batches[i]
+		switch {
+		case b.ProducerID != e.ProducerID || b.Last < e.FirstOffset:
+		case b.Kind == model.AbortMarker:
+			return false
+		case b.Transactional() && !b.Control():
+			return true
+		}
+	}
+	return false
+}
+
+func compareEntries(a, b model.Entry) int {
+	return cmp.Or(cmp.Compare(a.ProducerID, b.ProducerID), cmp.Compare(a.FirstOffset, b.FirstOffset))
+}
+
+// wantOffsets asserts offsets that were delivered.
+func (t *trial) wantOffsets(p model.Partition, what string, got, want []int64) bool {
+	if slices.Equal(got, want) {
+		return true
+	}
+	extra, lost := model.Difference(got, want)
+	at := int64(-1)
+	switch {
+	case len(extra) > 0:
+		at = extra[0]
+	case len(lost) > 0:
+		at = lost[0]
+	}
+	return t.expect(false, p, at, what+": offsets "+model.Spans(want), "offsets "+model.Spans(got))
+}
+
+// wantDelivered asserts what a client that follows the lists gets at
+// read_committed from an offset on.
+func (t *trial) wantDelivered(p model.Partition, from int64, want ...int64) {
+	t.wantOffsets(p, fmt.Sprintf("delivered at read_committed from %d on", from), t.delivered(p, from), want)
+}
+
+// wantCommitted asserts that a client that follows the lists gets from an
+// offset on what the log says is committed, and returns the log. It waits until
+// the last stable offset is where the log says.
+func (t *trial) wantCommitted(p model.Partition, from int64) *model.Log {
+	l := t.oracle(p)
+	t.inTime(settled, p, func() bool { return t.lso(p) >= l.LSO() })
+	got := t.delivered(p, from)
+	want, err := l.Visible(from, l.LSO())
+	if err != nil {
+		t.undecided("reading the log of %s: %v", p, err)
+	}
+	t.wantOffsets(p, fmt.Sprintf("delivered at read_committed from %d on, as the log says", from), got, want)
+	return l
+}
+
+// spanOf are the offsets in [from, to).
+func spanOf(from, to int64) []int64 {
+	var out []int64
+	for ; from < to; from++ {
+		out = append(out, from)
+	}
+	return out
+}

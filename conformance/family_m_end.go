@@ -1,0 +1,136 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"example.com/readcommitted/conformance/internal/model"
+	"example.com/readcommitted/conformance/internal/wire"
+)
+
+// endRetry ends a transaction, says so twice again, and then says the opposite.
+// Nothing but the first may count.
+func endRetry(t *trial, commit bool) {
+	p, w := t.partition(), t.producer()
+	first, id := w.write(p, 2), w.id
+	same, other := w.endRequest(commit), w.endRequest(!commit)
+	before := t.markers(p, id)
+	w.end(commit)
+	w.wantRepeated(p, same)
+	t.awaitMarker(p, id, before+1)
+	w.wantRepeated(p, same)
+	r := w.sendEnd(other)
+	t.expect(!r.ok(), p, first, fmt.Sprintf("EndTxn (commit %v) of a transaction that ended otherwise: refused", !commit), r.String())
+	t.expectAs(Should, r.ok() || r.in(fencedEnd), p, first, "INVALID_TXN_STATE or an error of fenced producers", r.String())
+	last := w.write(p, 1)
+	w.commit()
+	t.settle(p)
+	t.wantRuns(p, id, fateOf(commit), model.Committed)
+	if commit {
+		t.wantDelivered(p, 0, first, first+1, last)
+	} else {
+		t.wantDelivered(p, 0, last)
+	}
+}
+
+// sendEnd sends an EndTxn whose answer changes nothing of what the producer
+// believes.
+func (w *producer) sendEnd(req *kmsg.EndTxnRequest) reply {
+	r := w.t.retried("EndTxn", func() reply {
+		e := w.t.do(w.coordinator(), w.lane(), req)
+		if e.Err != nil {
+			return reply{exchange: e, err: e.Err}
+		}
+		return reply{exchange: e, code: e.Response.(*kmsg.EndTxnResponse).ErrorCode}
+	})
+	if r.err == nil && passes(r.code) {
+		w.t.undecided("EndTxn sent again: %s for too long", r)
+	}
+	return r
+}
+
+// wantRepeated sends an EndTxn that was carried out once more. A client that
+// lost the first answer needs this one; one that is refused instead at least
+// knows that it knows nothing.
+func (w *producer) wantRepeated(p model.Partition, req *kmsg.EndTxnRequest) {
+	r := w.sendEnd(req)
+	if !w.t.expectAs(Should, r.ok(), p, -1, "EndTxn sent again: NONE", r.String()) || req.Version < 5 {
+		return
+	}
+	resp := r.exchange.Response.(*kmsg.EndTxnResponse)
+	w.t.expect(resp.ProducerID == w.id && resp.ProducerEpoch == w.epoch, p, -1,
+		fmt.Sprintf("EndTxn sent again: pid %d/%d, as at first", w.id, w.epoch),
+		fmt.Sprintf("pid %d/%d", resp.ProducerID, resp.ProducerEpoch))
+}
+
+// leavings is how many commits are sent by a client that leaves.
+const leavings = 3
+
+// commitAndLeave commits from connections that end before the answer, and has
+// another producer of the same ID decide what is left.
+func commitAndLeave(t *trial) {
+	ps, name := t.partitions(4), t.newID()
+	visible := map[model.Partition][]int64{}
+	for range leavings {
+		w := t.producerFor(name, defaultTimeout)
+		bases, before := map[model.Partition]int64{}, map[model.Partition]int{}
+		for _, p := range ps {
+			bases[p], before[p] = w.write(p, 1), t.markers(p, w.id)
+		}
+		w.leaveCommitting()
+		t.producerFor(name, defaultTimeout)
+		for _, p := range ps {
+			t.awaitMarker(p, w.id, before[p]+1)
+		}
+		if t.wantSameEnd(ps, bases) == model.Committed {
+			for _, p := range ps {
+				visible[p] = append(visible[p], bases[p])
+			}
+		}
+	}
+	for _, p := range ps {
+		t.settle(p)
+		t.wantDelivered(p, 0, visible[p]...)
+	}
+}
+
+// leaveCommitting sends the commit on a connection of its own and closes that.
+func (w *producer) leaveCommitting() {
+	t, req := w.t, w.endRequest(true)
+	broker := w.coordinator()
+	conn, err := t.client.Fresh(t.ctx, broker)
+	if err != nil {
+		t.undecided("a connection to the coordinator: %v", err)
+	}
+	defer conn.Close()
+	t.endingAll(w.name)
+	e := conn.SendAndLeave(t.ctx, req)
+	t.remember(step{exchange: e})
+	if !errors.Is(e.Err, wire.ErrCut) {
+		t.broken("EndTxn", e)
+	}
+	t.witness(!e.Sent.IsZero(), "the commit was not sent")
+}
+
+// wantSameEnd asserts that what a transaction wrote ended alike everywhere, and
+// returns how.
+func (t *trial) wantSameEnd(ps []model.Partition, bases map[model.Partition]int64) model.Fate {
+	fates := map[model.Fate]int{}
+	var one model.Fate
+	for _, p := range ps {
+		l := t.oracle(p)
+		i, ok := l.Find(bases[p])
+		if !ok {
+			t.expect(false, p, bases[p], fmt.Sprintf("the batch that was acknowledged at %d", bases[p]), "none")
+			continue
+		}
+		one = l.Fate(i)
+		fates[one]++
+	}
+	t.expect(len(fates) == 1 && fates[model.Open] == 0, ps[0], bases[ps[0]],
+		"one outcome in all partitions of a transaction", fmt.Sprint(fates))
+	t.fact("%s: a commit whose client left was %s", t.level, one)
+	return one
+}

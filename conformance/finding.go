@@ -1,0 +1,116 @@
+package conformance
+
+import (
+	"fmt"
+	"time"
+)
+
+// Finding is one thing that is not as required, with the evidence for it.
+type Finding struct {
+	Subject     Subject  `json:"subject"`
+	Outcome     Outcome  `json:"outcome"`             // FAIL or WARN; INCONCLUSIVE if its situation was not seen
+	Invariant   string   `json:"invariant,omitempty"` // U1 to U13, "" for the scenario's own assertion
+	Level       string   `json:"level,omitempty"`     // TV1 or TV2
+	Requirement string   `json:"requirement"`         // one sentence
+	Consequence string   `json:"consequence"`         // one sentence
+	Expected    string   `json:"expected"`
+	Observed    string   `json:"observed"`
+	Topic       string   `json:"topic,omitempty"`
+	Partition   int32    `json:"partition"`           // of Topic
+	Offset      int64    `json:"offset"`              // the offending one, -1 for none
+	Log         string   `json:"log,omitempty"`       // the partition, drawn
+	Exchanges   []string `json:"exchanges,omitempty"` // the answers before it, decoded, the newest last
+	Bytes       []byte   `json:"bytes,omitempty"`     // of an answer that nobody can read
+	Repeated    int      `json:"repeated,omitempty"`  // how many more like it there were
+
+	own  bool // an assertion of the scenario
+	late bool // it may be for a bound on time alone
+}
+
+// Result is what became of one scenario.
+type Result struct {
+	ID        string        `json:"id"`
+	Name      string        `json:"name"`
+	Class     Class         `json:"class"`
+	Outcome   Outcome       `json:"outcome"`
+	Reason    string        `json:"reason,omitempty"` // of SKIP, INCONCLUSIVE, and a WARN without a finding
+	Duration  time.Duration `json:"duration_ns"`
+	Levels    []string      `json:"levels,omitempty"`       // the protocol versions that it ran with
+	Facts     []string      `json:"observations,omitempty"` // observed and legal
+	Findings  []Finding     `json:"findings,omitempty"`
+	Throttled time.Duration `json:"throttled_ns,omitempty"` // what the brokers asked the client to wait
+	Seed      uint64        `json:"seed"`
+
+	// Made is what it made on the cluster.
+	Made *Footprint `json:"made,omitempty"`
+
+	// Judged counts the answers that each invariant was held against.
+	Judged map[string]int `json:"judged,omitempty"`
+}
+
+// findingsShown bounds the findings of one kind in one scenario; the others
+// are counted.
+const findingsShown = 3
+
+// add keeps a finding, or counts it with those like it.
+func (r *Result) add(f Finding) {
+	same := 0
+	for i := range r.Findings {
+		g := &r.Findings[i]
+		if g.Invariant == f.Invariant && g.Requirement == f.Requirement && g.Subject == f.Subject && g.Outcome == f.Outcome {
+			if same++; same == findingsShown {
+				g.Repeated++
+				return
+			}
+		}
+	}
+	r.Findings = append(r.Findings, f)
+}
+
+// missedInTime is what was observed if the result is a failure for bounds on
+// time alone, and "" otherwise.
+func (r *Result) missedInTime() (observed string) {
+	for i := range r.Findings {
+		switch f := &r.Findings[i]; {
+		case f.Outcome == Fail && !f.late:
+			return ""
+		case f.Outcome == Fail && observed == "":
+			observed = f.Observed
+		}
+	}
+	return observed
+}
+
+// unwitnessed lowers what the scenario's own assertions missed: in a situation
+// that did not exist they say nothing. Invariants hold in every situation.
+func (r *Result) unwitnessed() {
+	for i := range r.Findings {
+		if f := &r.Findings[i]; f.own {
+			f.Outcome = Inconclusive
+		}
+	}
+}
+
+// settle works out the outcome from what was found.
+func (r *Result) settle() {
+	for i := range r.Findings {
+		r.Outcome = worse(r.Outcome, r.Findings[i].Outcome)
+	}
+}
+
+// Of reports whether a finding with this outcome is about a subject.
+func (r *Result) Of(subject Subject, outcome Outcome) bool {
+	for i := range r.Findings {
+		if r.Findings[i].Subject == subject && r.Findings[i].Outcome == outcome {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *Finding) place() string {
+	if f.Topic == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s/%d@%d", f.Topic, f.Partition, f.Offset)
+}

@@ -1,0 +1,75 @@
+package model
+
+import "time"
+
+// Isolation levels of a request.
+const (
+	ReadUncommitted int8 = 0
+	ReadCommitted   int8 = 1
+)
+
+// View is one partition of one answer to a Fetch, with what is known about the
+// moment at which it was given.
+type View struct {
+	Partition   Partition
+	Isolation   int8
+	Version     int16
+	FetchOffset int64
+	Conn        uint64
+	Broker      int32 // who answered
+	LeaderEpoch int32 // of the partition, as far as the asker knew; -1: not known
+	Sent        time.Time
+	Received    time.Time
+	Throttled   bool
+
+	ErrorCode                               int16
+	LogStartOffset, LastStableOffset, HighW int64 // -1: the version does not carry it
+	List                                    []Entry
+	ListNull                                bool
+	Batches                                 []Batch
+	Tail                                    int      // bytes of a batch that was cut off
+	Problem                                 *FormatError // what made the bytes unreadable
+
+	// Quiet says that nothing was being written to the partition, and no
+	// marker was on its way, from before the request to after the answer.
+	Quiet bool
+
+	// Open are the transactions that had acknowledged data before the request
+	// went out and that nobody had begun to end when the answer came.
+	Open []Pinned
+}
+
+// Pinned is an open transaction, by the offset of its first acknowledged batch.
+type Pinned struct {
+	ProducerID int64
+	First      int64
+}
+
+// End is one past the last offset in view; the fetch offset if there is none.
+func (v *View) End() int64 {
+	if len(v.Batches) == 0 {
+		return v.FetchOffset
+	}
+	return max(v.FetchOffset, v.Batches[len(v.Batches)-1].Last+1)
+}
+
+// Severity is how bad a breach is, apart from the class of its invariant.
+type Severity int8
+
+// Severities. Fact is recorded and nothing else.
+const (
+	Fact Severity = iota
+	Warning
+	Failure
+)
+
+// Breach is an invariant that an answer does not hold to.
+type Breach struct {
+	Invariant   string // U1 to U13
+	Severity    Severity
+	Offset      int64 // the offending one, -1 for none
+	Requirement string
+	Consequence string
+	Expected    string
+	Observed    string
+}

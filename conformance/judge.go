@@ -1,0 +1,205 @@
+package conformance
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/readcommitted/conformance/internal/model"
+)
+
+// evidenceLines is how many exchanges stand below a finding.
+const evidenceLines = 12
+
+// drawnAround is how many batches are drawn before and after the offending one.
+const drawnAround = 12
+
+// judge holds every answer of the trial against the invariants, and adds the
+// evidence to what was found.
+func (t *trial) judge() {
+	logs := map[model.Partition]*model.Log{}
+	unread := ""
+	for _, p := range t.judgeable() {
+		l, end := t.finalLog(p)
+		if end == nil {
+			logs[p] = l
+		} else if unread == "" {
+			unread = end.reason
+		}
+	}
+	if !t.run.config.assertionsOnly {
+		t.judgeViews(logs)
+	}
+	t.illustrate(logs)
+	if unread != "" && !t.run.config.assertionsOnly {
+		t.undecided("its answers could not be judged: %s", unread)
+	}
+}
+
+// judgeable are the partitions that still exist.
+func (t *trial) judgeable() []model.Partition {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []model.Partition
+	for _, p := range t.order {
+		if !t.places[p].gone && t.places[p].leader >= 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// finalLog reads a partition as it is at the end of the trial. If that does not
+// work, only rules that need no log are applied.
+func (t *trial) finalLog(p model.Partition) (l *model.Log, end *stopped) {
+	end = t.guarded(func() {
+		told := t.toldEnd(p)
+		t.until(t.bound(follow), "the high watermark of "+p.String(), func() bool { return t.highWatermark(p) >= told })
+		l = t.oracle(p)
+	})
+	return l, end
+}
+
+// toldEnd is the highest end that an answer told of. The high watermark of a
+// new leader may be lower for a moment.
+func (t *trial) toldEnd(p model.Partition) (end int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, v := range t.views {
+		if v.Partition == p && v.ErrorCode == 0 {
+			end = max(end, endTold(v))
+		}
+	}
+	return end
+}
+
+func endTold(v *model.View) int64 {
+	if v.Isolation == model.ReadCommitted {
+		return max(v.End(), v.HighW, v.LastStableOffset)
+	}
+	return max(v.End(), v.HighW)
+}
+
+func (t *trial) judgeViews(logs map[model.Partition]*model.Log) {
+	t.mu.Lock()
+	views := slices.Clone(t.views)
+	t.mu.Unlock()
+	views = inOrder(views)
+	var history model.History
+	for _, v := range views {
+		if v.Throttled {
+			continue
+		}
+		breaches, compared := history.Next(v)
+		if compared {
+			t.count("U10")
+		}
+		if v.ErrorCode == 0 {
+			breaches = append(breaches, t.rules(v, logs[v.Partition])...)
+		}
+		for _, b := range breaches {
+			t.breach(v.Partition, b, describeView(v))
+		}
+	}
+	for p, l := range logs {
+		if len(l.Runs) > 0 {
+			t.count("U9")
+		}
+		for _, b := range model.U9(l) {
+			t.breach(p, b)
+		}
+		t.guarded(func() { t.judgeEnds(p) })
+	}
+}
+
+// inOrder are views in the order in which they came: those who read on one
+// connection side by side may have kept them in another.
+func inOrder(views []*model.View) []*model.View {
+	return slices.SortedStableFunc(slices.Values(views), func(a, b *model.View) int { return a.Received.Compare(b.Received) })
+}
+
+// judgeEnds holds ListOffsets against Fetch, if the partition is quiet.
+func (t *trial) judgeEnds(p model.Partition) {
+	before, quietBefore := t.quietNow(p)
+	ends := model.Ends{Listed: t.highWatermark(p), ListedCommitted: t.list(p, model.ReadCommitted, latest)}
+	a := t.fetch(p, ends.Listed, fetchSpec{isolation: model.ReadCommitted, maxWait: time.Millisecond})
+	ends.High, ends.Stable = a.HighW, a.LastStableOffset
+	if after, quiet := t.quietNow(p); !quietBefore || !quiet || before != after || a.ErrorCode != 0 {
+		return
+	}
+	t.count("U12")
+	for _, b := range model.U12(ends) {
+		t.breach(p, b)
+	}
+}
+
+// rules applies the rules over single answers; only those that need no log, if
+// the log was cleaned since or does not reach as far as the answer.
+func (t *trial) rules(v *model.View, l *model.Log) []model.Breach {
+	var out []model.Breach
+	for _, rule := range model.Rules {
+		if !rule.Applies(v) || rule.NeedsLog && (l == nil || t.cleaned || endTold(v) > l.End) {
+			continue
+		}
+		out = append(out, rule.Judge(v, l)...)
+		t.count(rule.Name)
+	}
+	return out
+}
+
+func (t *trial) count(invariant string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.result.Judged == nil {
+		t.result.Judged = map[string]int{}
+	}
+	t.result.Judged[invariant]++
+}
+
+// breach turns a breach into a finding.
+func (t *trial) breach(p model.Partition, b model.Breach, evidence ...string) {
+	f := Finding{
+		Invariant: b.Invariant, Requirement: b.Requirement, Consequence: b.Consequence,
+		Expected: b.Expected, Observed: b.Observed, Topic: p.Topic, Partition: p.Index, Offset: b.Offset,
+		Exchanges: evidence,
+	}
+	switch b.Severity {
+	case model.Failure:
+		f.Outcome = Fail
+	case model.Warning:
+		f.Outcome = Warn
+	case model.Fact:
+		t.factOnce(b.Invariant + ": " + b.Requirement + "; observed " + b.Observed)
+		return
+	}
+	t.report(f)
+}
+
+// factOnce records a fact that many answers may show.
+func (t *trial) factOnce(fact string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, known := range t.result.Facts {
+		if strings.HasPrefix(known, fact[:min(len(fact), len(known))]) {
+			return
+		}
+	}
+	t.result.Facts = append(t.result.Facts, fact)
+}
+
+// illustrate draws the log around each finding.
+func (t *trial) illustrate(logs map[model.Partition]*model.Log) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range t.result.Findings {
+		f := &t.result.Findings[i]
+		p := model.Partition{Topic: f.Topic, Index: f.Partition}
+		if l := logs[p]; l != nil {
+			at := 0
+			if f.Offset >= 0 {
+				at = l.At(f.Offset)
+			}
+			f.Log = l.Draw(at-drawnAround, at+drawnAround)
+		}
+	}
+}

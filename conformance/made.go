@@ -1,0 +1,215 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"example.com/readcommitted/conformance/internal/wire"
+)
+
+// made is what a run has made on the cluster.
+type made struct {
+	mu     sync.Mutex
+	topics []string
+	ids    []string
+	groups []string
+}
+
+func newMade() *made { return &made{} }
+
+func (m *made) topic(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.topics = append(m.topics, name)
+}
+
+func (m *made) transactionalID(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ids = append(m.ids, id)
+}
+
+func (m *made) group(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.groups = append(m.groups, name)
+}
+
+// cleaning bounds the removal of what a run made.
+const cleaning = time.Minute
+
+// cleanUp ends the transactions that are still open, by taking over every
+// transactional ID, and then deletes groups and topics. It returns what could
+// not be removed.
+func (r *run) cleanUp(ctx context.Context) (left []string) {
+	ctx, cancel := context.WithTimeout(ctx, cleaning)
+	defer cancel()
+	r.made.mu.Lock()
+	ids, groups, topics := slices.Clone(r.made.ids), slices.Clone(r.made.groups), slices.Clone(r.made.topics)
+	r.made.mu.Unlock()
+	if err := r.answers(ctx); err != nil { // nothing of it would work, each after a wait of its own
+		for kind, names := range map[string][]string{"transactional ID": ids, "group": groups, "topic": topics} {
+			for _, name := range names {
+				left = append(left, fmt.Sprintf("%s %s: %v", kind, name, err))
+			}
+		}
+		return slices.Sorted(slices.Values(left))
+	}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, defaultParallel)
+	for _, id := range ids {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if err := r.takeOver(ctx, id); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				left = append(left, fmt.Sprintf("transactional ID %s: %v", id, err))
+			}
+		})
+	}
+	wg.Wait()
+	for _, group := range groups {
+		if err := r.deleteGroup(ctx, group); err != nil {
+			left = append(left, fmt.Sprintf("group %s: %v", group, err))
+		}
+	}
+	for _, topic := range topics {
+		if err := r.deleteTopic(ctx, topic); err != nil {
+			left = append(left, fmt.Sprintf("topic %s: %v", topic, err))
+		}
+	}
+	return left
+}
+
+// answers waits until the cluster answers at all.
+func (r *run) answers(ctx context.Context) error {
+	return r.untilTaken(ctx, func() (int16, error) {
+		_, err := r.controller(ctx)
+		return 0, err
+	})
+}
+
+// takeOver re-initializes a transactional ID, which aborts what is open.
+func (r *run) takeOver(ctx context.Context, id string) error {
+	find := kmsg.NewPtrFindCoordinatorRequest()
+	find.Version = r.features.max(kmsg.FindCoordinator, 3)
+	find.CoordinatorKey, find.CoordinatorType = id, ofTransaction
+	init := kmsg.NewPtrInitProducerIDRequest()
+	init.Version = r.features.max(kmsg.InitProducerID, 5)
+	init.TransactionalID, init.TransactionTimeoutMillis = &id, 60_000
+	init.ProducerID, init.ProducerEpoch = -1, -1
+	return r.untilTaken(ctx, func() (int16, error) {
+		e := r.client.Do(ctx, wire.Bootstrap, "cleanup", find)
+		if e.Err != nil {
+			return 0, e.Err
+		}
+		found := e.Response.(*kmsg.FindCoordinatorResponse)
+		if found.ErrorCode != 0 {
+			return found.ErrorCode, nil
+		}
+		if e = r.client.Do(ctx, found.NodeID, "cleanup", init); e.Err != nil {
+			return 0, e.Err
+		}
+		return e.Response.(*kmsg.InitProducerIDResponse).ErrorCode, nil
+	})
+}
+
+func (r *run) deleteTopic(ctx context.Context, topic string) error {
+	req := kmsg.NewPtrDeleteTopicsRequest()
+	req.Version = r.features.max(kmsg.DeleteTopics, 5) // by name in one field
+	req.TimeoutMillis, req.TopicNames = 10_000, []string{topic}
+	broker := wire.Bootstrap // brokers hand it on to the controller, and those that do not say so
+	return r.untilTaken(ctx, func() (int16, error) {
+		e := r.client.Do(ctx, broker, "cleanup", req)
+		if e.Err != nil {
+			broker = wire.Bootstrap
+			return 0, e.Err
+		}
+		for _, t := range e.Response.(*kmsg.DeleteTopicsResponse).Topics {
+			switch t.ErrorCode {
+			case kerr.UnknownTopicOrPartition.Code:
+			case kerr.NotController.Code:
+				controller, err := r.controller(ctx)
+				broker = controller
+				return kerr.RequestTimedOut.Code, err // try again
+			default:
+				return t.ErrorCode, nil
+			}
+		}
+		return 0, nil
+	})
+}
+
+// controller is the broker that deletes topics.
+func (r *run) controller(ctx context.Context) (int32, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	req.Version = r.features.max(kmsg.Metadata, 12)
+	req.Topics = []kmsg.MetadataRequestTopic{}
+	e := r.client.Do(ctx, wire.Bootstrap, "cleanup", req)
+	if e.Err != nil {
+		return wire.Bootstrap, e.Err
+	}
+	resp := e.Response.(*kmsg.MetadataResponse)
+	r.client.Learn(resp)
+	return resp.ControllerID, nil
+}
+
+func (r *run) deleteGroup(ctx context.Context, group string) error {
+	find := kmsg.NewPtrFindCoordinatorRequest()
+	find.Version = r.features.max(kmsg.FindCoordinator, 3)
+	find.CoordinatorKey, find.CoordinatorType = group, ofGroup
+	req := kmsg.NewPtrDeleteGroupsRequest()
+	req.Version = r.features.max(kmsg.DeleteGroups, 2)
+	req.Groups = []string{group}
+	return r.untilTaken(ctx, func() (int16, error) {
+		e := r.client.Do(ctx, wire.Bootstrap, "cleanup", find)
+		if e.Err != nil {
+			return 0, e.Err
+		}
+		found := e.Response.(*kmsg.FindCoordinatorResponse)
+		if found.ErrorCode != 0 {
+			return found.ErrorCode, nil
+		}
+		if e = r.client.Do(ctx, found.NodeID, "cleanup", req); e.Err != nil {
+			return 0, e.Err
+		}
+		for _, g := range e.Response.(*kmsg.DeleteGroupsResponse).Groups {
+			if g.ErrorCode != kerr.GroupIDNotFound.Code {
+				return g.ErrorCode, nil
+			}
+		}
+		return 0, nil
+	})
+}
+
+// untilTaken does something again while the error passes with time; broken
+// connections do too. What a cluster does not have, it will not have later.
+func (r *run) untilTaken(ctx context.Context, attempt func() (int16, error)) error {
+	deadline := time.Now().Add(time.Duration(float64(settled) * r.config.Slow))
+	for {
+		code, err := attempt()
+		switch {
+		case err == nil && code == 0:
+			return nil
+		case err == nil && !passes(code) && code != kerr.NotController.Code:
+			return kerr.ErrorForCode(code)
+		case errors.Is(err, wire.ErrUnsupported), errors.Is(err, wire.ErrRefused):
+			return err
+		case time.Now().After(deadline) || ctx.Err() != nil:
+			if err == nil {
+				err = kerr.ErrorForCode(code)
+			}
+			return err
+		}
+		time.Sleep(retryPause)
+	}
+}

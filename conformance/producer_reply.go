@@ -1,0 +1,75 @@
+package conformance
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"example.com/readcommitted/conformance/internal/wire"
+)
+
+// reply is how the cluster took a request.
+type reply struct {
+	exchange *wire.Exchange
+	code     int16
+	base     int64 // of a Produce: the base offset
+	err      error // there was no answer
+}
+
+func (r reply) ok() bool { return r.err == nil && r.code == 0 }
+
+// in reports whether the answer is one of some errors.
+func (r reply) in(set []*kerr.Error) bool {
+	return r.err == nil && slices.ContainsFunc(set, func(e *kerr.Error) bool { return e.Code == r.code })
+}
+
+func (r reply) String() string {
+	switch {
+	case errors.Is(r.err, wire.ErrCut):
+		return "connection cut"
+	case errors.Is(r.err, wire.ErrTimeout):
+		return "no answer in time"
+	case r.err != nil:
+		return r.err.Error()
+	}
+	return codeName(r.code)
+}
+
+// unusable ends the script, which needs another answer than this one.
+func (r reply) unusable(t *trial, what string) {
+	if r.err != nil {
+		t.broken(what, r.exchange)
+	}
+	t.refused(what, r.code)
+}
+
+// Errors with which a cluster may refuse what a producer must not do. Any of a
+// set is accepted.
+var (
+	fencedProduce = []*kerr.Error{
+		kerr.InvalidProducerEpoch, kerr.ProducerFenced, kerr.InvalidTxnState, kerr.TransactionAbortable, kerr.OutOfOrderSequenceNumber,
+	}
+	fencedEnd = []*kerr.Error{
+		kerr.ProducerFenced, kerr.InvalidProducerEpoch, kerr.InvalidProducerIDMapping, kerr.InvalidTxnState,
+	}
+)
+
+// perhapsWritten are the errors of a Produce whose batch may be in the log: a
+// leader that lost its office, or replicas that did not follow in time.
+var perhapsWritten = []*kerr.Error{
+	kerr.NotLeaderForPartition, kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend, kerr.KafkaStorageError,
+}
+
+// retried sends something again while the cluster says that it will pass. That
+// it does not pass in time decides nothing.
+func (t *trial) retried(what string, attempt func() reply) reply {
+	var r reply
+	if !t.until(t.bound(settled), what, func() bool {
+		r = attempt()
+		return r.err != nil || !passes(r.code)
+	}) {
+		t.undecided("%s: still %s", what, codeName(r.code))
+	}
+	return r
+}

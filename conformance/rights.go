@@ -1,0 +1,101 @@
+package conformance
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Right is leave to do something with one kind of resource, as Kafka's ACLs
+// name it: an operation such as Read on a topic, group, transactional-id or
+// cluster.
+type Right struct {
+	Resource  string `json:"resource"`
+	Operation string `json:"operation"`
+}
+
+// The resources.
+const (
+	onTopic   = "topic"
+	onGroup   = "group"
+	onID      = "transactional-id"
+	onCluster = "cluster"
+)
+
+// rightsFor are the rights that a request needs, without those that others of
+// its resource contain: who may read, write, delete or alter something may
+// describe it.
+var rightsFor = map[string][]Right{
+	"CreateTopics":               {{onTopic, "Create"}},
+	"DeleteTopics":               {{onTopic, "Delete"}},
+	"DeleteRecords":              {{onTopic, "Delete"}},
+	"CreatePartitions":           {{onTopic, "Alter"}},
+	"Produce":                    {{onTopic, "Write"}},
+	"Fetch":                      {{onTopic, "Read"}},
+	"OffsetForLeaderEpoch":       {{onTopic, "Read"}},
+	"DescribeProducers":          {{onTopic, "Read"}},
+	"DescribeConfigs":            {{onTopic, "DescribeConfigs"}},
+	brokerConfigs:                {{onCluster, "DescribeConfigs"}},
+	"AlterConfigs":               {{onTopic, "AlterConfigs"}},
+	"IncrementalAlterConfigs":    {{onTopic, "AlterConfigs"}},
+	"AddPartitionsToTxn":         {{onID, "Write"}, {onTopic, "Write"}},
+	"EndTxn":                     {{onID, "Write"}},
+	"AddOffsetsToTxn":            {{onID, "Write"}, {onGroup, "Read"}},
+	"TxnOffsetCommit":            {{onID, "Write"}, {onGroup, "Read"}, {onTopic, "Read"}},
+	"OffsetCommit":               {{onGroup, "Read"}, {onTopic, "Read"}},
+	"OffsetFetch":                {{onGroup, "Read"}},
+	"JoinGroup":                  {{onGroup, "Read"}},
+	"DeleteGroups":               {{onGroup, "Delete"}},
+	"WriteTxnMarkers":            {{onCluster, "ClusterAction"}},
+	"ElectLeaders":               {{onCluster, "Alter"}},
+	"AlterPartitionAssignments":  {{onCluster, "Alter"}},
+	"ListPartitionReassignments": {{onCluster, "Describe"}},
+}
+
+// RightNeeded is a right and what is lost without it.
+type RightNeeded struct {
+	Right
+	// Without are the scenarios that are skipped, or not decided, without the
+	// right. Empty: the run only leaves more behind, or tells less.
+	Without []string `json:"scenarios"`
+}
+
+// Rights are the rights that a run needs on names that begin with
+// [NamePrefix], and on the cluster.
+func (e *Examination) Rights() []RightNeeded {
+	var out []RightNeeded
+	add := func(r Right, id string) {
+		i := slices.IndexFunc(out, func(n RightNeeded) bool { return n.Right == r })
+		if i < 0 {
+			i = len(out)
+			out = append(out, RightNeeded{Right: r, Without: []string{}})
+		}
+		if id != "" && !slices.Contains(out[i].Without, id) {
+			out[i].Without = append(out[i].Without, id)
+		}
+	}
+	for _, s := range e.Running() {
+		f, _ := s.Footprint()
+		for _, request := range f.Requests {
+			for _, r := range rightsFor[request] {
+				if request == brokerConfigs {
+					add(r, "") // the scenario goes on without
+					continue
+				}
+				add(r, s.ID)
+			}
+		}
+		if f.Groups > 0 {
+			add(Right{onGroup, "Delete"}, "") // to clean up
+		}
+		add(Right{onTopic, "Delete"}, "")
+	}
+	order := []string{onTopic, onGroup, onID, onCluster}
+	slices.SortStableFunc(out, func(a, b RightNeeded) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(order, a.Resource), slices.Index(order, b.Resource)),
+			cmp.Compare(len(b.Without), len(a.Without)),
+			cmp.Compare(a.Operation, b.Operation),
+		)
+	})
+	return out
+}

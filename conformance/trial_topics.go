@@ -1,0 +1,124 @@
+package conformance
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"example.com/readcommitted/conformance/internal/model"
+	"example.com/readcommitted/conformance/internal/wire"
+)
+
+// partition makes a topic with one partition.
+func (t *trial) partition(configs ...string) model.Partition {
+	return t.partitions(1, configs...)[0]
+}
+
+// partitions makes a topic with n partitions, each with a leader. configs are
+// topic configurations, as key=value.
+func (t *trial) partitions(n int32, configs ...string) []model.Partition {
+	name := t.topicName()
+	t.create(name, n, configs)
+	out := make([]model.Partition, n)
+	for i := range n {
+		out[i] = model.Partition{Topic: name, Index: i}
+		t.refresh(out[i])
+	}
+	return out
+}
+
+func (t *trial) topicName() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	name := fmt.Sprintf("%s%s-%d", t.run.config.Prefix(), strings.ToLower(t.label()), len(t.topics))
+	t.topics = append(t.topics, name)
+	t.run.made.topic(name)
+	return name
+}
+
+// label tells the names of what the trial makes from those of other trials, the
+// first attempt at the same scenario included: what that left must not be met.
+func (t *trial) label() string {
+	label := t.scenario.ID + "-" + t.level.String()
+	if t.attempt > 1 {
+		label += fmt.Sprintf("-%d", t.attempt)
+	}
+	return label
+}
+
+func (t *trial) create(name string, partitions int32, configs []string) {
+	req := kmsg.NewPtrCreateTopicsRequest()
+	req.TimeoutMillis = 10_000
+	req.Version = t.version(kmsg.CreateTopics, 7)
+	topic := kmsg.NewCreateTopicsRequestTopic()
+	topic.Topic, topic.NumPartitions = name, partitions
+	topic.ReplicationFactor = int16(min(3, len(t.run.features.brokers)))
+	values := maps.Clone(t.run.config.TopicConfig)
+	if values == nil {
+		values = map[string]string{}
+	}
+	if topic.ReplicationFactor == 3 {
+		setDefault(values, "min.insync.replicas", "2")
+	}
+	for _, c := range configs {
+		key, value, _ := strings.Cut(c, "=")
+		values[key] = value
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		c := kmsg.NewCreateTopicsRequestTopicConfig()
+		c.Name, c.Value = key, kmsg.StringPtr(values[key])
+		topic.Configs = append(topic.Configs, c)
+	}
+	req.Topics = append(req.Topics, topic)
+	t.untilCreated(req)
+}
+
+// untilCreated sends the request to whoever is asked first: brokers hand it on
+// to the controller, and those that do not say so.
+func (t *trial) untilCreated(req *kmsg.CreateTopicsRequest) {
+	broker, again := wire.Bootstrap, false
+	if !t.until(t.bound(settled), "the creation of a topic", func() bool {
+		e := t.do(broker, "admin", req)
+		if e.Err != nil {
+			t.broken("create topic", e)
+		}
+		resp := e.Response.(*kmsg.CreateTopicsResponse)
+		if len(resp.Topics) != 1 {
+			t.undecided("create topic: an answer with %d topics", len(resp.Topics))
+		}
+		switch code := resp.Topics[0].ErrorCode; {
+		case code == 0, code == kerr.TopicAlreadyExists.Code && again:
+			return true
+		case code == kerr.NotController.Code:
+			broker = t.controller()
+		case !passes(code):
+			t.refused("create topic", code)
+		}
+		again = true // an attempt may have been carried out in spite of its error
+		return false
+	}) {
+		t.undecided("the topic was not created in time")
+	}
+}
+
+func (t *trial) controller() int32 {
+	req := kmsg.NewPtrMetadataRequest()
+	req.Version = t.version(kmsg.Metadata, 12)
+	req.Topics = []kmsg.MetadataRequestTopic{}
+	e := t.do(wire.Bootstrap, "metadata", req)
+	if e.Err != nil {
+		t.broken("metadata", e)
+	}
+	t.client.Learn(e.Response.(*kmsg.MetadataResponse))
+	return e.Response.(*kmsg.MetadataResponse).ControllerID
+}
+
+func setDefault(m map[string]string, key, value string) {
+	if _, ok := m[key]; !ok {
+		m[key] = value
+	}
+}

@@ -1,0 +1,83 @@
+package conformance
+
+import "slices"
+
+// Terms say what a report is held against.
+type Terms struct {
+	Require []string // IDs or families that have to be decided, beside what has to be anyway
+	Strict  bool     // a warning counts as a failure
+
+	// KnownFailing are scenarios that are expected not to pass, by ID, with the
+	// reason. One that passes is a failure too: then the list is out of date.
+	KnownFailing map[string]string
+}
+
+// Verdict is what a report comes to. The lists are IDs, in the order of the
+// catalogue.
+type Verdict struct {
+	Failed    []string `json:"failed"`          // with findings about the cluster that nobody expected
+	Expected  []string `json:"known_failing"`   // known to fail, and did not pass
+	Passed    []string `json:"unexpected_pass"` // known to fail, and passed
+	Undecided []string `json:"undecided"`       // required, and not decided
+	Nothing   bool     `json:"nothing_decided"` // no scenario was
+}
+
+// Findings reports whether the cluster, or the list of what is known of it, is
+// not as it should be.
+func (v Verdict) Findings() bool { return len(v.Failed)+len(v.Passed) > 0 }
+
+// Judged reports whether everything was decided that had to be.
+func (v Verdict) Judged() bool { return !v.Nothing && len(v.Undecided) == 0 }
+
+// Judge holds a report against terms.
+func (r *Report) Judge(terms Terms) Verdict {
+	v := Verdict{Failed: []string{}, Expected: []string{}, Passed: []string{}, Undecided: []string{}, Nothing: true}
+	for i := range r.Results {
+		result := &r.Results[i]
+		if result.decided() {
+			v.Nothing = false
+		}
+		_, known := terms.KnownFailing[result.ID]
+		switch {
+		case known && result.Outcome == Pass:
+			v.Passed = append(v.Passed, result.ID)
+		case known:
+			v.Expected = append(v.Expected, result.ID)
+		case result.failed(terms.Strict):
+			v.Failed = append(v.Failed, result.ID)
+		case result.undecided(terms.Require):
+			v.Undecided = append(v.Undecided, result.ID)
+		}
+	}
+	return v
+}
+
+func (r *Result) decided() bool { return r.Outcome != Skip && r.Outcome != Inconclusive }
+
+// failed reports whether the result speaks against the cluster. What was found
+// about clients and about the checker itself does not.
+func (r *Result) failed(strict bool) bool {
+	if r.Of(OfCluster, Fail) {
+		return true
+	}
+	return strict && (r.Of(OfCluster, Warn) || r.Outcome == Warn && len(r.Findings) == 0)
+}
+
+// undecided reports whether the result leaves open what has to be decided: by
+// its class, unless the cluster's features or the profile rule it out, or
+// because somebody asks for it.
+func (r *Result) undecided(require []string) bool {
+	if r.decided() {
+		return false
+	}
+	if slices.ContainsFunc(require, (&Scenario{ID: r.ID}).matches) {
+		return true
+	}
+	return r.Class.Required() && (r.Outcome != Skip || !excused(r.Reason))
+}
+
+// excused reports whether a reason to skip says that the cluster or the run has
+// no such thing, rather than that the run was kept from looking.
+func excused(reason string) bool {
+	return reason != ReasonNotAuthorized && reason != ReasonMaxTime
+}
