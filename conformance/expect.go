@@ -122,9 +122,9 @@ func compareEntries(a, b model.Entry) int {
 }
 
 // wantOffsets asserts offsets that were delivered.
-func (t *trial) wantOffsets(p model.Partition, what string, got, want []int64) bool {
+func (t *trial) wantOffsets(p model.Partition, what string, got, want []int64) {
 	if slices.Equal(got, want) {
-		return true
+		return
 	}
 	extra, lost := model.Difference(got, want)
 	at := int64(-1)
@@ -134,7 +134,7 @@ func (t *trial) wantOffsets(p model.Partition, what string, got, want []int64) b
 	case len(lost) > 0:
 		at = lost[0]
 	}
-	return t.expect(false, p, at, what+": offsets "+model.Spans(want), "offsets "+model.Spans(got))
+	t.expect(false, p, at, what+": offsets "+model.Spans(want), "offsets "+model.Spans(got))
 }
 
 // wantDelivered asserts what a client that follows the lists gets at

@@ -27,7 +27,7 @@ type View struct {
 	List                                    []Entry
 	ListNull                                bool
 	Batches                                 []Batch
-	Tail                                    int      // bytes of a batch that was cut off
+	Tail                                    int          // bytes of a batch that was cut off
 	Problem                                 *FormatError // what made the bytes unreadable
 
 	// Quiet says that nothing was being written to the partition, and no
