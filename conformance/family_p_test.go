@@ -40,6 +40,7 @@ func inSession(req *kmsg.FetchRequest) bool { return req.SessionEpoch > 0 }
 
 // What brokers may choose must not be held against them.
 func TestWhatAnAnswerMayLookLikeIsNoFinding(t *testing.T) {
+	t.Parallel()
 	sessions := []string{"P-07"}
 	for _, test := range []struct {
 		name      string

@@ -81,6 +81,7 @@ func following(by time.Duration) mutant.Damage {
 // What Apache Kafka may do under quotas or load, and what brokers may do whose
 // last stable offset follows by itself, is no breach.
 func TestSlowAndThrottlingClustersAreNotBlamed(t *testing.T) {
+	t.Parallel()
 	few := []string{"L-02", "L-07", "L-14"}
 	for _, c := range []struct {
 		name      string

@@ -36,6 +36,7 @@ func TestBrokenReadersAreNoticed(t *testing.T) {
 // Where the cluster's own answers are wrong, readers that believe them are not
 // at fault.
 func TestReadersAreNotBlamedForTheCluster(t *testing.T) {
+	t.Parallel()
 	c := kafkatest.Fake(t, kafkatest.Config{})
 	for _, m := range mutant.All() {
 		if m.Number != 1 && m.Number != 4 {

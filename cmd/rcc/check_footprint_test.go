@@ -25,6 +25,9 @@ const (
 // A plan names what a run makes, so that has to be known of every scenario that
 // runs on a cluster in this process.
 func TestFootprintsAreMeasured(t *testing.T) {
+	if os.Getenv("KAFKA_TEST") == "" && !*updateFootprints {
+		t.Skip("every scenario is run, on a fake cluster, which takes a minute: set KAFKA_TEST=local")
+	}
 	cluster := newKfake(t, kfake.NumBrokers(3))
 	opts := []kgo.Opt{kgo.SeedBrokers(cluster.ListenAddrs()...)}
 	report, err := conformance.Run(t.Context(), conformance.Config{
