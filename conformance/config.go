@@ -35,7 +35,6 @@ type Config struct {
 	MaxTime time.Duration
 
 	Keep        bool              // leave topics behind
-	ReuseTopics bool              // many scenarios share a topic, each with partitions of its own
 	TopicConfig map[string]string // for every topic that has no other value for the key
 	AllowAdmin  bool              // run what needs rights on the whole cluster
 
