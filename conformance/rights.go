@@ -37,6 +37,7 @@ var rightsFor = map[string][]Right{
 	brokerConfigs:                {{onCluster, "DescribeConfigs"}},
 	"AlterConfigs":               {{onTopic, "AlterConfigs"}},
 	"IncrementalAlterConfigs":    {{onTopic, "AlterConfigs"}},
+	"InitProducerID":             {{onID, "Write"}},
 	"AddPartitionsToTxn":         {{onID, "Write"}, {onTopic, "Write"}},
 	"EndTxn":                     {{onID, "Write"}},
 	"AddOffsetsToTxn":            {{onID, "Write"}, {onGroup, "Read"}},
