@@ -31,7 +31,7 @@ var listsByLog = []Mutant{
 		Make: func() Damage { return byLog(dropCommitted) },
 	},
 	{
-		Number: 151, Name: "a committed batch missing at both isolation levels", Kills: []string{"A-04"},
+		Number: 151, Name: "a committed batch missing at both isolation levels", Kills: []string{"P-11"},
 		Make: lostBatch,
 	},
 	{
