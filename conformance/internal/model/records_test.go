@@ -87,7 +87,8 @@ func TestBombsDoNotGoOff(t *testing.T) {
 			_, err := got[0].Records()
 			runtime.ReadMemStats(&after)
 			require.Error(t, err)
-			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(size/2), "bytes allocated")
+			// A buffer that grows is allocated several times over.
+			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(size), "bytes allocated")
 		})
 	}
 }
