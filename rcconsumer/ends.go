@@ -20,10 +20,8 @@ type question struct {
 	epoch int32 // leader epoch of the asker, -1 to ask whoever leads
 }
 
-// ends is the answer of one leader.
-type ends struct {
-	of map[key]listed // of every partition asked for
-}
+// ends is the answer of one leader, with every partition asked for.
+type ends map[key]listed
 
 func (p *partition) key() key { return key{topic: p.topic, partition: p.id} }
 
@@ -35,23 +33,23 @@ func (c *Consumer) listEnds(ctx context.Context, leader int32, isolation int8, o
 	defer c.listing.enter(ctx, leader, false)()
 	resp, err := c.cl.Broker(int(leader)).Request(ctx, endsRequest(isolation, of))
 	if err != nil {
-		return ends{}, fmt.Errorf("list offsets of broker %d: %w", leader, err)
+		return nil, fmt.Errorf("list offsets of broker %d: %w", leader, err)
 	}
 	answer := resp.(*kmsg.ListOffsetsResponse) //nolint:forcetypeassert // kgo answers a ListOffsetsRequest with nothing else
 	c.listing.note(leader, time.Duration(answer.ThrottleMillis)*time.Millisecond)
-	e := ends{of: make(map[key]listed, len(of))}
+	e := make(ends, len(of))
 	if answer.Version < minListVersion {
 		return e, &VersionError{Request: "ListOffsets", Got: answer.Version, Need: minListVersion}
 	}
 	for _, q := range of {
-		e.of[q.key] = listed{offset: -1, epoch: -1, err: q.key.listError(errLeftOut)}
+		e[q.key] = listed{offset: -1, epoch: -1, err: q.key.listError(errLeftOut)}
 	}
 	for i := range answer.Topics {
 		for j := range answer.Topics[i].Partitions {
 			p := &answer.Topics[i].Partitions[j]
 			k := key{topic: answer.Topics[i].Topic, partition: p.Partition}
-			if _, asked := e.of[k]; asked {
-				e.of[k] = k.listedOf(p, false)
+			if _, asked := e[k]; asked {
+				e[k] = k.listedOf(p, false)
 			}
 		}
 	}

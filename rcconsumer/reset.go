@@ -106,9 +106,11 @@ func (r *resetter) due(now time.Time) (jobs map[int32][]*job, next time.Duration
 		case p.phase != awaiting || p.leader == noLeader || p.listing:
 		case p.parked.After(now):
 			next = min(next, p.parked.Sub(now))
-		case r.c.listing.left(p.leader, now) > 0:
-			next = min(next, r.c.listing.left(p.leader, now))
 		default:
+			if left := r.c.listing.left(p.leader, now); left > 0 {
+				next = min(next, left)
+				break
+			}
 			p.listing = true
 			jobs[p.leader] = append(jobs[p.leader], &job{p: p, gen: p.gen, want: p.want, epoch: p.fetchEpoch})
 		}

@@ -154,7 +154,7 @@ func (s *sampler) ask(ctx context.Context, leader int32, samples []sample) {
 	stable, high, err := s.bothEnds(ctx, leader, samples)
 	if err == nil {
 		for _, m := range samples {
-			err = cmp.Or(s.c.sampled(m, began, stable.of[m.p.key()], high.of[m.p.key()]), err)
+			err = cmp.Or(s.c.sampled(m, began, stable[m.p.key()], high[m.p.key()]), err)
 		}
 	}
 	if ctx.Err() == nil && err != nil {

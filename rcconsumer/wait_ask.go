@@ -67,7 +67,7 @@ func (w *stableWait) askLeader(ctx context.Context, leader int32, questions []qu
 	answer, err := w.c.listEnds(ctx, leader, isolationCommitted, questions)
 	w.end(leader)
 	for _, q := range questions {
-		l := answer.of[q.key]
+		l := answer[q.key]
 		if err != nil {
 			l = listed{offset: -1, err: err}
 		}
