@@ -55,9 +55,8 @@ func probe(ctx context.Context, client *wire.Client) (*features, error) {
 		return nil, err
 	}
 	f := &features{versions: conn.Versions()}
-	req := kmsg.NewPtrMetadataRequest()
-	req.Topics = []kmsg.MetadataRequestTopic{} // none; null would be all
-	if req.Version = f.max(kmsg.Metadata, 12); req.Version < 1 {
+	req := f.askBrokers()
+	if req.Version < 1 {
 		return nil, &missingAPIError{"Metadata v1"}
 	}
 	e := client.On(ctx, conn, req)
@@ -190,4 +189,20 @@ func (f *features) describe() Cluster {
 		c.Versions[kmsg.NameForKey(key)] = Span{r.Min, r.Max}
 	}
 	return c
+}
+
+// findCoordinator asks who coordinates a transactional ID or a group.
+func (f *features) findCoordinator(key string, kind int8) *kmsg.FindCoordinatorRequest {
+	req := kmsg.NewPtrFindCoordinatorRequest()
+	req.Version = f.max(kmsg.FindCoordinator, 3) // one key in a request
+	req.CoordinatorKey, req.CoordinatorType = key, kind
+	return req
+}
+
+// askBrokers asks for the brokers and the controller, and for no topic.
+func (f *features) askBrokers() *kmsg.MetadataRequest {
+	req := kmsg.NewPtrMetadataRequest()
+	req.Version = f.max(kmsg.Metadata, 12)
+	req.Topics = []kmsg.MetadataRequestTopic{} // none; null would be all
+	return req
 }

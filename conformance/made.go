@@ -100,13 +100,19 @@ func (r *run) answers(ctx context.Context) error {
 
 // takeOver re-initializes a transactional ID, which aborts what is open.
 func (r *run) takeOver(ctx context.Context, id string) error {
-	find := kmsg.NewPtrFindCoordinatorRequest()
-	find.Version = r.features.max(kmsg.FindCoordinator, 3)
-	find.CoordinatorKey, find.CoordinatorType = id, ofTransaction
-	init := kmsg.NewPtrInitProducerIDRequest()
-	init.Version = r.features.max(kmsg.InitProducerID, 5)
-	init.TransactionalID, init.TransactionTimeoutMillis = &id, 60_000
-	init.ProducerID, init.ProducerEpoch = -1, -1
+	req := kmsg.NewPtrInitProducerIDRequest()
+	req.Version = r.features.max(kmsg.InitProducerID, 5)
+	req.TransactionalID, req.TransactionTimeoutMillis = &id, 60_000
+	req.ProducerID, req.ProducerEpoch = -1, -1
+	return r.askCoordinator(ctx, id, ofTransaction, req, func(resp kmsg.Response) int16 {
+		return resp.(*kmsg.InitProducerIDResponse).ErrorCode
+	})
+}
+
+// askCoordinator sends a request to whoever coordinates a transactional ID or a
+// group, until it is taken. code is the error code of an answer.
+func (r *run) askCoordinator(ctx context.Context, key string, kind int8, req kmsg.Request, code func(kmsg.Response) int16) error {
+	find := r.features.findCoordinator(key, kind)
 	return r.untilTaken(ctx, func() (int16, error) {
 		e := r.client.Do(ctx, wire.Bootstrap, "cleanup", find)
 		if e.Err != nil {
@@ -116,10 +122,10 @@ func (r *run) takeOver(ctx context.Context, id string) error {
 		if found.ErrorCode != 0 {
 			return found.ErrorCode, nil
 		}
-		if e = r.client.Do(ctx, found.NodeID, "cleanup", init); e.Err != nil {
+		if e = r.client.Do(ctx, found.NodeID, "cleanup", req); e.Err != nil {
 			return 0, e.Err
 		}
-		return e.Response.(*kmsg.InitProducerIDResponse).ErrorCode, nil
+		return code(e.Response), nil
 	})
 }
 
@@ -151,10 +157,7 @@ func (r *run) deleteTopic(ctx context.Context, topic string) error {
 
 // controller is the broker that deletes topics.
 func (r *run) controller(ctx context.Context) (int32, error) {
-	req := kmsg.NewPtrMetadataRequest()
-	req.Version = r.features.max(kmsg.Metadata, 12)
-	req.Topics = []kmsg.MetadataRequestTopic{}
-	e := r.client.Do(ctx, wire.Bootstrap, "cleanup", req)
+	e := r.client.Do(ctx, wire.Bootstrap, "cleanup", r.features.askBrokers())
 	if e.Err != nil {
 		return wire.Bootstrap, e.Err
 	}
@@ -164,30 +167,16 @@ func (r *run) controller(ctx context.Context) (int32, error) {
 }
 
 func (r *run) deleteGroup(ctx context.Context, group string) error {
-	find := kmsg.NewPtrFindCoordinatorRequest()
-	find.Version = r.features.max(kmsg.FindCoordinator, 3)
-	find.CoordinatorKey, find.CoordinatorType = group, ofGroup
 	req := kmsg.NewPtrDeleteGroupsRequest()
 	req.Version = r.features.max(kmsg.DeleteGroups, 2)
 	req.Groups = []string{group}
-	return r.untilTaken(ctx, func() (int16, error) {
-		e := r.client.Do(ctx, wire.Bootstrap, "cleanup", find)
-		if e.Err != nil {
-			return 0, e.Err
-		}
-		found := e.Response.(*kmsg.FindCoordinatorResponse)
-		if found.ErrorCode != 0 {
-			return found.ErrorCode, nil
-		}
-		if e = r.client.Do(ctx, found.NodeID, "cleanup", req); e.Err != nil {
-			return 0, e.Err
-		}
-		for _, g := range e.Response.(*kmsg.DeleteGroupsResponse).Groups {
+	return r.askCoordinator(ctx, group, ofGroup, req, func(resp kmsg.Response) int16 {
+		for _, g := range resp.(*kmsg.DeleteGroupsResponse).Groups {
 			if g.ErrorCode != kerr.GroupIDNotFound.Code {
-				return g.ErrorCode, nil
+				return g.ErrorCode
 			}
 		}
-		return 0, nil
+		return 0
 	})
 }
 

@@ -144,9 +144,7 @@ func (t *trial) describe(topic string) kmsg.MetadataResponseTopic {
 
 // coordinator is the broker that coordinates a transactional ID or a group.
 func (t *trial) coordinator(key string, kind int8) int32 {
-	req := kmsg.NewPtrFindCoordinatorRequest()
-	req.Version = t.version(kmsg.FindCoordinator, 3) // one key in a request
-	req.CoordinatorKey, req.CoordinatorType = key, kind
+	req := t.run.features.findCoordinator(key, kind)
 	broker := int32(-1)
 	if !t.until(t.bound(settled), "the coordinator of "+key, func() bool {
 		e := t.do(wire.Bootstrap, "metadata", req)

@@ -106,10 +106,7 @@ func (t *trial) untilCreated(req *kmsg.CreateTopicsRequest) {
 }
 
 func (t *trial) controller() int32 {
-	req := kmsg.NewPtrMetadataRequest()
-	req.Version = t.version(kmsg.Metadata, 12)
-	req.Topics = []kmsg.MetadataRequestTopic{}
-	e := t.do(wire.Bootstrap, "metadata", req)
+	e := t.do(wire.Bootstrap, "metadata", t.run.features.askBrokers())
 	if e.Err != nil {
 		t.broken("metadata", e)
 	}
