@@ -48,6 +48,7 @@ func TestARightReaderPasses(t *testing.T) {
 // What is wrong with a reader is said of the reader: nothing is found against
 // the cluster.
 func TestAWrongReaderIsAtFaultAndNotTheCluster(t *testing.T) {
+	t.Parallel()
 	c := kafkatest.Fake(t, kafkatest.Config{})
 	for _, test := range []struct {
 		flaw      flaw

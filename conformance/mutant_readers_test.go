@@ -13,6 +13,7 @@ import (
 // A reader whose answers are damaged is a broken reader to the checker, which
 // sees right ones: each scenario notices, and says nothing against the cluster.
 func TestBrokenReadersAreNoticed(t *testing.T) {
+	t.Parallel()
 	c := kafkatest.Fake(t, kafkatest.Config{})
 	for _, m := range mutant.All() {
 		if !m.Readers {

@@ -70,6 +70,7 @@ func TestMutantsAreKilled(t *testing.T) {
 			if !chosen(m.Number) {
 				t.Skip("not among -mutants.only")
 			}
+			t.Parallel()
 			requireKilled(t, c, m)
 		})
 	}
