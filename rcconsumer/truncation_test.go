@@ -415,9 +415,12 @@ func TestDivergingEpochInAFetchAnswerIsATruncation(t *testing.T) {
 			})
 		})
 	}
-	// from makes the log's end say that it diverges, from now on.
-	from := func(w *world, f *forged, sp *kmsg.FetchResponseTopicPartition) {
+	// from makes the log's end say that it diverges, from now on. The log changes
+	// with it: a fetch between the two would be beyond its end.
+	from := func(w *world, f *forged, sp *kmsg.FetchResponseTopicPartition, first, last int64) {
 		w.change(func() {
+			f.log = written(0, first, last)
+			f.lso, f.hw = f.log.End(), f.log.End()
 			f.script = func(a ask) *kmsg.FetchResponseTopicPartition {
 				if a.offset == 100 {
 					return sp
@@ -428,8 +431,7 @@ func TestDivergingEpochInAFetchAnswerIsATruncation(t *testing.T) {
 	}
 	run("handed out", func(t *testing.T, w *world, c *rcconsumer.Consumer, f *forged) {
 		require.Equal(t, span(0, 99), readOffsets(t, c, 100))
-		w.change(func() { f.log, f.lso, f.hw = f.log[:60], 60, 60 })
-		from(w, f, diverging(0, 60))
+		from(w, f, diverging(0, 60), 0, 59)
 		var lost *kgo.ErrDataLoss
 		require.ErrorAs(t, failed(t, c).Err, &lost)
 		require.Equal(t, kgo.ErrDataLoss{Topic: topic, ConsumedTo: 100, ResetTo: 60}, *lost)
@@ -439,20 +441,19 @@ func TestDivergingEpochInAFetchAnswerIsATruncation(t *testing.T) {
 	run("only buffered", func(t *testing.T, w *world, c *rcconsumer.Consumer, f *forged) {
 		eventually(t, "all of the log", func() bool { return len(w.asks(f)) == 2 })
 		require.Equal(t, span(0, 9), offsets(c.PollRecords(t.Context(), 10)))
-		w.becomes(f, 0, written(0, 0, 69))
-		from(w, f, diverging(0, 60))
+		from(w, f, diverging(0, 60), 0, 69)
 		eventually(t, "a question about what was handed out", func() bool { return len(w.epochAsks()) == 1 })
 		require.Equal(t, span(10, 69), readOffsets(t, c, 60))
 	})
 	run("nonsense", func(t *testing.T, w *world, c *rcconsumer.Consumer, f *forged) {
-		from(w, f, diverging(0, 150))
+		from(w, f, diverging(0, 150), 0, 99)
 		require.Equal(t, span(0, 99), readOffsets(t, c, 100))
 		silent(t, c, 10*time.Second)
 		require.LessOrEqual(t, w.during(10*time.Second), 6)
 		require.Equal(t, int64(100), position(c).Next)
 	})
 	run("half", func(t *testing.T, w *world, c *rcconsumer.Consumer, f *forged) {
-		from(w, f, diverging(3, -1))
+		from(w, f, diverging(3, -1), 0, 99)
 		require.Equal(t, span(0, 99), readOffsets(t, c, 100))
 		silent(t, c, 10*time.Second)
 		require.LessOrEqual(t, w.during(10*time.Second), 6)
