@@ -84,6 +84,9 @@ func requireKilled(t *testing.T, c *kafkatest.Cluster, m mutant.Mutant) {
 		behind = runReadersBehind
 	}
 	report := behind(t, c, m.Make(), config)
+	if m.Second && report.Cluster.Level != TV2.String() {
+		t.Skip("the cluster has no transactions v2, which alone show this damage")
+	}
 	require.Len(t, report.Results, len(config.Select))
 	for _, r := range report.Results {
 		noticed := killed(r)

@@ -112,7 +112,7 @@ var ended = []Mutant{
 	},
 	{
 		Number: 167, Name: "a second EndTxn bumps the epoch again", Kills: []string{"M-08"},
-		Make: retryBumps,
+		Second: true, Make: retryBumps,
 	},
 	{
 		Number: 168, Name: "WriteTxnMarkers acknowledged, not applied", Kills: []string{"M-05"}, Slow: hasty,

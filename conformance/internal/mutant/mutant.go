@@ -20,6 +20,8 @@ type Mutant struct {
 	// Readers says that only readers under judgement meet the damage, not the
 	// checker: together with it they are a broken reader.
 	Readers bool
+	// Second says that only transactions v2 show the damage.
+	Second bool
 	// Brokers is how many the cluster must have; 0 means 1.
 	Brokers int
 	// Slow scales the scenarios' bounds on time, for damages that they only
