@@ -34,9 +34,13 @@ func (w *producer) wantUnregistered(p model.Partition, when string) bool {
 		return t.wantRefused(p, what, r, unaddedWrite) && t.wantEndAt(p, high, "a write that was refused")
 	}
 	t.witness(true, "")
-	observed := "accepted, and an abort by its coordinator does not end it: the transaction hangs"
-	if w.abortReaches(p) {
-		observed = "accepted as part of the transaction"
+	observed := "accepted as part of the transaction"
+	switch {
+	case w.abortReaches(p):
+	case t.lso(p) > r.base:
+		observed = "accepted, in no transaction"
+	default:
+		observed = "accepted, and an abort by the coordinator does not end it: the transaction hangs"
 	}
 	t.expect(false, p, r.base, what+": refused", observed)
 	w.freed(p)
@@ -100,9 +104,10 @@ func (w *producer) wantLateEnded(p model.Partition, late reply) {
 	bound := w.timeout + t.bound(abortSlack)
 	t.endingAll(w.name)
 	ended := t.until(bound, "the end of a late batch", func() bool { return t.lso(p) > late.base })
-	t.expectAs(Live, ended, p, late.base, fmt.Sprintf("the transaction that the late batch began ended within %v, at a timeout of %v", bound, w.timeout),
-		"the last stable offset stays at the batch")
-	w.freed(p)
+	if !t.expectAs(Live, ended, p, late.base, fmt.Sprintf("the transaction that the late batch began ended within %v, at a timeout of %v", bound, w.timeout),
+		"the last stable offset stays at the batch") {
+		w.freed(p)
+	}
 	l := t.oracle(p)
 	if i, ok := l.Find(late.base); ok {
 		t.expectAs(Must, l.Fate(i) != model.Committed, p, late.base, "the late batch not committed", l.String())
@@ -155,23 +160,24 @@ func delayedEnd(t *trial) {
 // delayedEndExposed goes on where the protocol has no means against a delayed
 // EndTxn, and records what became of the transaction.
 func delayedEndExposed(t *trial, ps []model.Partition, w *producer, id int64, r reply) {
-	var steps []string
-	if add := w.tryAdd(ps[1]); add.ok() {
-		steps = append(steps, "Produce: "+w.tryWrite(ps[1], 1).String())
-	} else {
-		steps = append(steps, "AddPartitionsToTxn: "+add.String())
+	add, rest := w.tryAdd(ps[1]), reply{}
+	if add.ok() {
+		rest = w.tryWrite(ps[1], 1)
 	}
-	steps = append(steps, "EndTxn(abort): "+w.tryEnd(false).String())
+	end := w.tryEnd(false)
 	w.heir() // ends what may still be open
 	t.awaitMarker(ps[0], id, 2)
+	if add.ok() && rest.ok() {
+		t.awaitMarker(ps[1], id, 1)
+	}
 	l := t.oracle(ps[0])
 	fate := model.Open
 	if len(l.Runs) > 1 {
 		fate = l.Runs[1].Fate
 	}
+	what := "not exposed to KAFKA-17754: the next transaction was " + fate.String()
 	if fate == model.Committed {
-		t.fact("%s: exposed to KAFKA-17754: an EndTxn(commit) that came late (%s) committed half of the next transaction, then %v", t.level, r, steps)
-		return
+		what = "exposed to KAFKA-17754: half of the next transaction was committed"
 	}
-	t.fact("%s: an EndTxn(commit) that came late (%s) did nothing to the next transaction, then %v", t.level, r, steps)
+	t.fact("%s: %s; the EndTxn(commit) that came late: %s, then AddPartitionsToTxn: %s, Produce: %s, EndTxn(abort): %s", t.level, what, r, add, rest, end)
 }

@@ -68,45 +68,47 @@ func mixedClients(t *trial) {
 // the ID over, which then aborts one of its own while the old one tries to
 // commit. ok is false if something was missed that decides what comes next.
 func (w *producer) succeeded(ps []model.Partition) (heir *producer, ok bool) {
-	t, marked := w.t, map[model.Partition]int{}
+	t, marked := w.t, w.markersIn(ps)
 	for _, p := range ps {
-		marked[p] = t.markers(p, w.id)
 		w.write(p, 1)
 	}
 	heir = t.idle(w.name, defaultTimeout)
 	heir.level = TV1 + TV2 - w.level
 	heir.init()
-	for _, p := range ps {
-		t.awaitMarker(p, w.id, marked[p]+1)
+	for i, p := range ps {
+		t.awaitMarker(p, w.id, marked[i]+1)
 	}
+	marked = heir.markersIn(ps)
 	heir.write(ps[0], 1)
 	who := fmt.Sprintf("of a producer of %s whose ID one of %s took over", w.level, heir.level)
-	ok = t.wantRefused(ps[1], "Produce "+who, w.tryWrite(ps[1], 1), fencedProduce)
-	ok = t.wantRefused(ps[0], "EndTxn "+who, w.tryEnd(true), fencedEnd) && ok
-	if !ok {
-		return nil, false
+	written := t.wantRefused(ps[1], "Produce "+who, w.tryWrite(ps[1], 1), fencedProduce)
+	ended := t.wantRefused(ps[0], "EndTxn "+who, w.tryEnd(true), fencedEnd)
+	return heir, written && ended && heir.abortsWhole(ps, marked)
+}
+
+// markersIn counts the producer's markers in each partition.
+func (w *producer) markersIn(ps []model.Partition) []int {
+	out := make([]int, len(ps))
+	for i, p := range ps {
+		out[i] = w.t.markers(p, w.id)
 	}
-	return heir, heir.abortsWhole(ps)
+	return out
 }
 
 // abortsWhole writes the rest of a transaction and aborts it; nobody may have
 // ended it before.
-func (w *producer) abortsWhole(ps []model.Partition) bool {
-	t, before, marked := w.t, w.generation(), map[model.Partition]int{}
-	for _, p := range ps {
-		marked[p] = t.markers(p, w.id)
-	}
-	if w.level < TV2 && !t.wantTaken(ps[1], fmt.Sprintf("AddPartitionsToTxn of %s, after the zombie", before), w.tryAdd(ps[1]), fencedEnd) {
+func (w *producer) abortsWhole(ps []model.Partition, marked []int) bool {
+	t, before := w.t, w.generation()
+	who := fmt.Sprintf(" of %s after its predecessor's attempts", before)
+	if w.level < TV2 && !t.wantTaken(ps[1], "AddPartitionsToTxn"+who, w.tryAdd(ps[1]), fencedEnd) {
 		return false
 	}
-	if !t.wantTaken(ps[1], fmt.Sprintf("Produce of %s, after the zombie", before), w.tryWrite(ps[1], 1), fencedProduce) {
+	if !t.wantTaken(ps[1], "Produce"+who, w.tryWrite(ps[1], 1), fencedProduce) ||
+		!t.wantTaken(ps[0], "EndTxn(abort)"+who, w.tryEnd(false), fencedEnd) {
 		return false
 	}
-	if !t.wantTaken(ps[0], fmt.Sprintf("EndTxn(abort) of %s, after the zombie", before), w.tryEnd(false), fencedEnd) {
-		return false
-	}
-	for _, p := range ps {
-		t.awaitMarker(p, before.id, marked[p]+1)
+	for i, p := range ps {
+		t.awaitMarker(p, before.id, marked[i]+1)
 	}
 	return true
 }

@@ -83,8 +83,13 @@ func implicitAdd(t *trial) {
 			}
 			bases[p] = append(bases[p], r.base)
 		}
+		held := true
 		for _, p := range inside {
-			t.wantStable(p, bases[p][len(bases[p])-1])
+			held = t.wantStable(p, bases[p][len(bases[p])-1]) && held
+		}
+		if !held {
+			t.witness(true, "")
+			return
 		}
 		w.finish(commit)
 	}
@@ -131,7 +136,8 @@ func (w *producer) emptyEnd(p model.Partition, commit bool, which string) bool {
 	switch {
 	case r.ok():
 		t.witness(true, "")
-		return w.wantBump(p, before, r)
+		w.wantBump(p, before, r)
+		return true
 	case commit && r.in([]*kerr.Error{kerr.InvalidTxnState}):
 		t.fact("%s: %s", what, r)
 		return true
