@@ -7,7 +7,7 @@ import (
 
 // Family V: KIP-890, which keeps writes out of transactions that they do not
 // belong to, and transactions v2, which it brought.
-var familyV = slices.Concat(familyVLate, familyVSecond, familyVMixed)
+var familyV = slices.Concat(familyVLate, familyVSecond, familyVEpochs, familyVMixed)
 
 var familyVLate = []*Scenario{
 	{

@@ -92,7 +92,7 @@ var secondWrites = []Mutant{
 		return unmarked(model.CommitMarker, model.AbortMarker)
 	}},
 	{Number: 238, Name: "Produce v12 takes only partitions that were added", Kills: []string{"V-05"}, Make: onlyAdded},
-	{Number: 239, Name: "a producer goes on after another kind took its ID over", Kills: []string{"V-08"}, Make: zombiesGoOn},
+	{Number: 239, Name: "the producer ID after the last epoch is nobody's", Kills: []string{"V-07"}, Make: unknownSuccessor},
 }
 
 // membership is which partitions each transactional ID has in its transaction,
@@ -168,4 +168,19 @@ func refusedWrite(req *kmsg.ProduceRequest, to model.Partition, code int16) *kms
 	resp := req.ResponseKind().(*kmsg.ProduceResponse)
 	resp.Topics = append(resp.Topics, topic)
 	return resp
+}
+
+// unknownSuccessor is a cluster whose epochs are used up at once, and that gives
+// a producer ID then of which it knows nothing.
+func unknownSuccessor() Damage {
+	asked := map[string]int{}
+	return Damage{Keys: []kmsg.Key{kmsg.InitProducerID}, Response: func(c *Call) {
+		req, resp := c.Request.(*kmsg.InitProducerIDRequest), c.Response.(*kmsg.InitProducerIDResponse)
+		if resp.ErrorCode != 0 || req.TransactionalID == nil {
+			return
+		}
+		if asked[*req.TransactionalID]++; asked[*req.TransactionalID] > 3 {
+			resp.ProducerID, resp.ProducerEpoch = resp.ProducerID+1<<40, 0
+		}
+	}}
 }
