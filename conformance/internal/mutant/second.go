@@ -15,14 +15,14 @@ import (
 var second = slices.Concat(secondEnds, secondWrites)
 
 var secondEnds = []Mutant{
-	{Number: 230, Name: "EndTxn takes any epoch", Kills: []string{"V-03", "V-08"}, Make: func() Damage { return anyEpochEnds(0) }},
-	{Number: 231, Name: "EndTxn of an old epoch refused and carried out", Kills: []string{"V-03", "V-08"}, Make: func() Damage {
+	{Number: 230, Name: "EndTxn takes any epoch", Kills: []string{"V-03", "V-08"}, Second: true, Make: func() Damage { return anyEpochEnds(0) }},
+	{Number: 231, Name: "EndTxn of an old epoch refused and carried out", Kills: []string{"V-03", "V-08"}, Second: true, Make: func() Damage {
 		return anyEpochEnds(kerr.ProducerFenced.Code)
 	}},
-	{Number: 232, Name: "EndTxn v5 tells the old epoch", Kills: []string{"V-04", "V-06"}, Make: func() Damage {
+	{Number: 232, Name: "EndTxn v5 tells the old epoch", Kills: []string{"V-04", "V-06"}, Second: true, Make: func() Damage {
 		return retold(func(req *kmsg.EndTxnRequest, resp *kmsg.EndTxnResponse) { resp.ProducerEpoch = req.ProducerEpoch })
 	}},
-	{Number: 233, Name: "EndTxn v5 tells an epoch that nobody has", Kills: []string{"V-04", "V-06"}, Make: func() Damage {
+	{Number: 233, Name: "EndTxn v5 tells an epoch that nobody has", Kills: []string{"V-04", "V-06"}, Second: true, Make: func() Damage {
 		return retold(func(_ *kmsg.EndTxnRequest, resp *kmsg.EndTxnResponse) { resp.ProducerEpoch++ })
 	}},
 	{Number: 234, Name: "EndTxn up to v4 fences its own producer", Kills: []string{"V-09"}, Make: fencedByItself},
@@ -77,7 +77,7 @@ func fencedByItself() Damage {
 
 var secondWrites = []Mutant{
 	{Number: 235, Name: "a write out of its transaction is a plain one", Kills: []string{"V-01", "V-02"}, Make: plainOutOfPlace},
-	{Number: 236, Name: "only the first of several writes adds its partition", Kills: []string{"V-05"}, Make: func() Damage {
+	{Number: 236, Name: "only the first of several writes adds its partition", Kills: []string{"V-05"}, Second: true, Make: func() Damage {
 		return Damage{Keys: []kmsg.Key{kmsg.Produce}, Request: func(c *Call) {
 			req := c.Request.(*kmsg.ProduceRequest)
 			eachSent(req, func(s sent) {
@@ -88,10 +88,10 @@ var secondWrites = []Mutant{
 			})
 		}}
 	}},
-	{Number: 237, Name: "an end misses a partition that a write added", Kills: []string{"V-05"}, Slow: hasty, Make: func() Damage {
+	{Number: 237, Name: "an end misses a partition that a write added", Kills: []string{"V-05"}, Slow: hasty, Second: true, Make: func() Damage {
 		return unmarked(model.CommitMarker, model.AbortMarker)
 	}},
-	{Number: 238, Name: "Produce v12 takes only partitions that were added", Kills: []string{"V-05"}, Make: onlyAdded},
+	{Number: 238, Name: "Produce v12 takes only partitions that were added", Kills: []string{"V-05"}, Second: true, Make: onlyAdded},
 	{Number: 239, Name: "the producer ID after the last epoch is nobody's", Kills: []string{"V-07"}, Make: unknownSuccessor},
 }
 
