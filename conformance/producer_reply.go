@@ -53,6 +53,7 @@ var (
 	fencedEnd = []*kerr.Error{
 		kerr.ProducerFenced, kerr.InvalidProducerEpoch, kerr.InvalidProducerIDMapping, kerr.InvalidTxnState,
 	}
+	unaddedWrite = []*kerr.Error{kerr.InvalidTxnState, kerr.TransactionAbortable, kerr.InvalidProducerEpoch}
 )
 
 // perhapsWritten are the errors of a Produce whose batch may be in the log: a

@@ -162,9 +162,11 @@ func fencesOthers() Damage {
 	}
 }
 
-func takeOver(c *Call, name string) {
+// takeOver initializes an ID, and reports whether that is done already.
+func takeOver(c *Call, name string) bool {
 	req := kmsg.NewPtrInitProducerIDRequest()
 	req.TransactionalID, req.TransactionTimeoutMillis = &name, 60_000
 	req.ProducerID, req.ProducerEpoch = -1, -1
-	_ = c.Forward(req) // the answer may be that it takes a while
+	resp, ok := c.Forward(req).(*kmsg.InitProducerIDResponse)
+	return ok && resp.ErrorCode == 0 // the answer may be that it takes a while
 }
