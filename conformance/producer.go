@@ -154,7 +154,9 @@ func (w *producer) begin(id int64, epoch int16) {
 
 // partitionsInside are the partitions of the open transaction, in order.
 func (w *producer) partitionsInside() []model.Partition {
-	return slices.SortedFunc(maps.Keys(w.part), func(a, b model.Partition) int {
-		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Index, b.Index))
-	})
+	return slices.SortedFunc(maps.Keys(w.part), comparePartitions)
+}
+
+func comparePartitions(a, b model.Partition) int {
+	return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Index, b.Index))
 }
