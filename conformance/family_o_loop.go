@@ -22,10 +22,10 @@ var familyOLoop = []*Scenario{
 // Sizes of O-08.
 const (
 	copiers   = 3
-	copyRuns  = 12 // transactions in each input, every fourth of them aborted
+	copyRuns  = 8  // transactions in each input, every fourth of them aborted
 	copyMost  = 10 // records in one transaction of a worker
 	copyBytes = 4 << 10
-	copyLeast = 5 // commits, aborts and crashes of all workers, each
+	copyLeast = 3 // commits, aborts and crashes of all workers, each
 	copyTime  = 30 * time.Second
 
 	copyRunsExtended = 112
