@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -8,7 +9,7 @@ import (
 )
 
 // Family O: offsets that are committed in transactions.
-var familyO = slices.Concat(familyOPending, familyOEnd, familyOLoop)
+var familyO = slices.SortedFunc(slices.Values(slices.Concat(familyOPending, familyOEnd, familyOLoop)), func(a, b *Scenario) int { return cmp.Compare(a.ID, b.ID) })
 
 // What scenarios with offsets in transactions cannot do without.
 var needsOffsets = []need{
