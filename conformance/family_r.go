@@ -39,4 +39,13 @@ var movedLeaders = []*Scenario{
 		needs:       needMoves,
 		run:         movedAfterAborts,
 	},
+	{
+		ID: "R-06", Name: "follower-read", Class: Should, Profile: Extended, Typical: 2 * time.Second,
+		Requirement: "a follower that the leader sends readers to gives the same committed records, and nothing from an open transaction on",
+		Consequence: "readers near a follower get other records than those near the leader",
+		Witness:     "the leader named a follower for the reader's rack, and the follower answered with batches",
+		Log:         "0..1 committed | 2 commit | 3..4 aborted | 5 abort | 6 plain | 7 open | 8 plain",
+		needs:       []need{needBrokers(2), needAPI(kmsg.Fetch, 11)},
+		run:         followerRead,
+	},
 }

@@ -211,4 +211,3 @@ func (t *trial) wantWholeDeed(d *deed, logs map[model.Partition]*model.Log) {
 		}
 	}
 }
-

@@ -36,7 +36,7 @@ func (a *app) openLocal(ctx context.Context, version string, nodes int) (*localC
 		}
 		return &localCluster{addrs: fake.ListenAddrs(), close: func() error { fake.Close(); return nil }}, nil
 	}
-	cluster, err := localkafka.Start(ctx, localkafka.Config{Version: version, Nodes: nodes, Log: sayer{a}})
+	cluster, err := localkafka.Start(ctx, localkafka.Config{Version: version, Nodes: nodes, Racks: racks(nodes), Log: sayer{a}})
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, errInterrupted
@@ -44,6 +44,16 @@ func (a *app) openLocal(ctx context.Context, version string, nodes int) (*localC
 		return nil, err
 	}
 	return &localCluster{addrs: cluster.Addrs(), hook: nodeHook(cluster), close: cluster.Close}, nil
+}
+
+// racks give each broker one of its own, so that readers have a broker near
+// them that is not the leader.
+func racks(nodes int) []string {
+	out := make([]string, nodes)
+	for i := range out {
+		out[i] = fmt.Sprintf("rack-%d", i+1)
+	}
+	return out
 }
 
 // sayer tells each line that is written to it.
