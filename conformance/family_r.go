@@ -8,7 +8,7 @@ import (
 )
 
 // Family R: leaders that move, brokers that stop and come back.
-var familyR = slices.Concat(movedLeaders)
+var familyR = slices.Concat(movedLeaders, brokersGone)
 
 // needMoves are what a scenario needs to move leaders of its own topics.
 var needMoves = []need{needBrokers(2), needAPI(kmsg.AlterPartitionAssignments, 0), needAPI(kmsg.ElectLeaders, 0), needAdmin}
@@ -47,5 +47,61 @@ var movedLeaders = []*Scenario{
 		Log:         "0..1 committed | 2 commit | 3..4 aborted | 5 abort | 6 plain | 7 open | 8 plain",
 		needs:       []need{needBrokers(2), needAPI(kmsg.Fetch, 11)},
 		run:         followerRead,
+	},
+}
+
+// brokersGone need a hook: they take brokers away and bring them back.
+var brokersGone = []*Scenario{
+	{
+		ID: "R-03", Name: "coordinator-move", Class: Must, Profile: Destructive, Typical: 40 * time.Second, Limit: 8 * time.Minute,
+		Requirement: "a transaction whose end is sent while its coordinator moves is whole, and has the outcome that was acknowledged",
+		Consequence: "acknowledged records vanish, or half of a transaction is visible, whenever a broker stops",
+		Witness:     "ends were on their way while their coordinator stopped, and another broker coordinated them then",
+		Log:         "three partitions; ten transactions at a time over two of them end as their coordinator stops, and again as one is killed",
+		Known:       "Redpanda 21.10.1 lost transactional writes across changes of leaders",
+		needs:       []need{needHook, needBrokers(2)},
+		alone:       true, run: coordinatorMoves,
+	},
+	{
+		ID: "R-04", Name: "restart-open", Class: Must, Profile: Destructive, Typical: 30 * time.Second, Limit: 8 * time.Minute,
+		Requirement: "a transaction that is open while all brokers restart, one after another, holds its partitions back throughout, and ends as one whole",
+		Consequence: "a restart shows readers undecided records, or loses half of a transaction",
+		Witness:     "each broker stopped answering and came back while the transactions were open",
+		Log:         "three partitions: plain | t1 open, t2 open | plain | every broker restarts | commit t1 | abort t2",
+		Known:       "Redpanda 7544 and 11130: the last stable offset jumps after a restart",
+		needs:       []need{needHook},
+		alone:       true, run: restartWhileOpen,
+	},
+	{
+		ID: "R-05", Name: "kill-after-ack", Class: Must, Profile: Destructive, Typical: 2 * time.Minute, Limit: 20 * time.Minute,
+		Requirement: "a commit that was acknowledged is there in every partition, though a leader is killed in the moment of the acknowledgement",
+		Consequence: "what an application was told is committed is lost, in whole or in part",
+		Witness:     "the leader of one of the transaction's partitions stopped answering right after the acknowledgement, in each round",
+		Log:         "three partitions, in each round: a record in each | commit | a leader is killed",
+		Known:       "Redpanda 3003, where state was applied before it was agreed upon",
+		needs:       []need{needHook, needBrokers(3)},
+		levels:      anyLevel,
+		alone:       true, run: killAfterAck,
+	},
+	{
+		ID: "R-07", Name: "pause-leader", Class: Live, Profile: Destructive, Typical: 50 * time.Second, Limit: 8 * time.Minute,
+		Requirement: "when a leader that stood still for 20 s goes on, transactions are committed and read within 60 s, and nobody gets what is not committed",
+		Consequence: "one broker that stands still for a while stops applications for good, or has them read what was never committed",
+		Witness:     "the leader did not answer while producers and readers were at work",
+		Log:         "three partitions: producers in transactions over two of them, readers of each; the leader of the first stands still",
+		Known:       "Bufstream 0.1.0: readers stuck, and producers, long after a short pause",
+		needs:       []need{needHook},
+		levels:      anyLevel,
+		alone:       true, run: pausedLeader,
+	},
+	{
+		ID: "R-08", Name: "restart-with-empty-open", Class: Live, Profile: Destructive, Typical: 25 * time.Second, Limit: 8 * time.Minute, levels: onlyTV1,
+		Requirement: "transactions that had no records yet when brokers restarted can be ended, and then hold nothing back",
+		Consequence: "readers wait for ever for a transaction that has nothing for them",
+		Witness:     "the partition's leader and the coordinators stopped answering and came back after AddPartitionsToTxn",
+		Log:         "t1 and t2 registered | brokers restart | 0 t1 | commit t1 | t2 ends without a record",
+		Known:       "Redpanda 30003: a snapshot without such transactions left the last stable offset where it was",
+		needs:       []need{needHook},
+		alone:       true, run: restartEmptyOpen,
 	},
 }

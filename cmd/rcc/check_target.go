@@ -4,11 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os/exec"
 	"regexp"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
@@ -67,49 +64,3 @@ func (s sayer) Write(p []byte) (int, error) {
 }
 
 var _ io.Writer = sayer{}
-
-// nodeHook does things to the brokers of a local cluster.
-func nodeHook(cluster *localkafka.Cluster) func(context.Context, string, int32) error {
-	return func(ctx context.Context, action string, broker int32) error {
-		for _, node := range cluster.Nodes() {
-			if node.ID() != broker {
-				continue
-			}
-			switch action {
-			case "kill":
-				return node.Kill()
-			case "stop":
-				return node.Stop(ctx)
-			case "start":
-				return node.Start(ctx)
-			case "pause":
-				return node.Pause()
-			case "resume":
-				return node.Continue()
-			}
-			return fmt.Errorf("hook: unknown action %q", action)
-		}
-		return fmt.Errorf("hook: no broker %d", broker)
-	}
-}
-
-// hookDelay is how long what a command left running may hold its output.
-const hookDelay = 5 * time.Second
-
-// hookTail bounds what is told of a command's output.
-const hookTail = 400
-
-// shellHook runs the user's command. Action and broker are words of ours, and
-// safe in a shell.
-func shellHook(command string) func(context.Context, string, int32) error {
-	return func(ctx context.Context, action string, broker int32) error {
-		line := strings.NewReplacer("{action}", action, "{broker}", strconv.Itoa(int(broker))).Replace(command)
-		cmd := exec.CommandContext(ctx, "sh", "-c", line)
-		cmd.WaitDelay = hookDelay
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("hook %s: %w: %s", line, err, oneLine(string(out[max(0, len(out)-hookTail):])))
-		}
-		return nil
-	}
-}
