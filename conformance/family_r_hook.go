@@ -63,7 +63,10 @@ func (t *trial) endsDuringMove(ps []model.Partition, action string) []*deed {
 		over = time.Now()
 	}}
 	for i, d := range deeds {
-		commit, late := i%3 > 0, time.Duration(t.rand.Int64N(int64(movedWithin)))
+		commit, late := i%3 > 0, time.Duration(0) // with the hook; others anywhere after it
+		if i%2 > 0 {
+			late = time.Duration(t.rand.Int64N(int64(movedWithin)))
+		}
 		steps = append(steps, func() {
 			t.pause(late, "a moment of the move")
 			spans[i].begin = time.Now()
