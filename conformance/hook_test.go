@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -132,7 +133,7 @@ func TestBrokersRunAgainHoweverAScriptEnds(t *testing.T) {
 
 func TestScenariosWhoseHookFailsAreUndecided(t *testing.T) {
 	for name, k := range map[string]struct{ fails, reason, left string }{
-		"taking away": {"kill 1", "the hook could not kill broker 1: exit status 1: no such machine", "broker 1, after the kill of T-01: the hook could not start broker 1: node 1 already exists"},
+		"taking away": {"kill 1", "the hook could not kill broker 1: exit status 1: no such machine", ""}, // it never was away
 		"bringing back": {"start 1", "the hook could not start broker 1: exit status 1: no such machine",
 			"broker 1, after the kill of T-01: the hook could not start broker 1: exit status 1: no such machine"},
 	} {
@@ -147,7 +148,7 @@ func TestScenariosWhoseHookFailsAreUndecided(t *testing.T) {
 			}))
 			require.Equal(t, Inconclusive, report.Results[0].Outcome)
 			require.Equal(t, k.reason, report.Results[0].Reason)
-			require.Equal(t, []string{k.left}, report.Left)
+			require.Equal(t, k.left, strings.Join(report.Left, ", "))
 		})
 	}
 }
