@@ -22,6 +22,7 @@ type run struct {
 	client   *wire.Client // for the probe and for cleaning up
 	features *features
 	made     *made
+	shared   shared
 }
 
 // Run judges the cluster. The report is there, as far as it got, even with an

@@ -146,7 +146,7 @@ func (a *app) checkRun(ctx context.Context, f *checkRunFlags) error {
 // openTarget points the run at its cluster, which is started for it with --local.
 func (a *app) openTarget(ctx context.Context, f *checkRunFlags, config *conformance.Config) (seeds []string, end func(), err error) {
 	if f.local == "" {
-		seeds, err = a.checkTarget(config)
+		seeds, err = a.checkTarget(config, f.rate)
 		return seeds, func() {}, err
 	}
 	cluster, err := a.openLocal(ctx, f.local, f.localNodes)
@@ -156,8 +156,12 @@ func (a *app) openTarget(ctx context.Context, f *checkRunFlags, config *conforma
 	if config.Hook == nil {
 		config.Hook = cluster.hook
 	}
-	a.aim(config, cluster.addrs)
-	return cluster.addrs, func() { _ = cluster.close() }, nil
+	end = func() { _ = cluster.close() }
+	if err := a.aim(config, cluster.addrs, f.rate); err != nil {
+		end()
+		return nil, nil, err
+	}
+	return cluster.addrs, end, nil
 }
 
 // judge runs the scenarios and reports.
