@@ -222,6 +222,7 @@ func (r *Result) merge(level Level, of Result) {
 		}
 	}
 	r.Findings = append(r.Findings, of.Findings...)
+	r.Logs = append(r.Logs, of.Logs...)
 	if r.Judged == nil {
 		r.Judged = map[string]int{}
 	}

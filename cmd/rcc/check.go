@@ -163,7 +163,8 @@ func newCheckCommand(a *app) *cobra.Command {
 		},
 	}
 	f.register(cmd.Flags())
-	cmd.AddCommand(newCheckRunCommand(a), newCheckPlanCommand(a), newCheckListCommand(a), newCheckAboutCommand(a), newCheckCleanupCommand(a))
+	cmd.AddCommand(newCheckRunCommand(a), newCheckPlanCommand(a), newCheckListCommand(a), newCheckAboutCommand(a),
+		newCheckReplayCommand(a), newCheckCleanupCommand(a))
 	return cmd
 }
 
