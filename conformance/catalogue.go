@@ -12,6 +12,11 @@ var families = [][]*Scenario{familyP, familyL, familyA, familyM, familyD, family
 // them.
 func Scenarios() []*Scenario { return slices.Concat(families...) }
 
+// OfProfile are the scenarios that a profile runs.
+func OfProfile(p Profile) []*Scenario {
+	return slices.DeleteFunc(Scenarios(), func(s *Scenario) bool { return !p.includes(s.Profile) })
+}
+
 // Find is the scenario with an ID, in any case; nil if there is none.
 func Find(id string) *Scenario {
 	for _, s := range Scenarios() {

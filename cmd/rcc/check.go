@@ -164,7 +164,7 @@ func newCheckCommand(a *app) *cobra.Command {
 	}
 	f.register(cmd.Flags())
 	cmd.AddCommand(newCheckRunCommand(a), newCheckPlanCommand(a), newCheckListCommand(a), newCheckAboutCommand(a),
-		newCheckReplayCommand(a), newCheckCleanupCommand(a))
+		newCheckReplayCommand(a), newCheckMatrixCommand(a), newCheckStatementCommand(a), newCheckCleanupCommand(a))
 	return cmd
 }
 
