@@ -34,7 +34,7 @@ func (r *Report) Judge(terms Terms) Verdict {
 	v := Verdict{Failed: []string{}, Expected: []string{}, Passed: []string{}, Undecided: []string{}, Nothing: true}
 	for i := range r.Results {
 		result := &r.Results[i]
-		if result.decided() {
+		if result.Decided() {
 			v.Nothing = false
 		}
 		_, known := terms.KnownFailing[result.ID]
@@ -52,7 +52,8 @@ func (r *Report) Judge(terms Terms) Verdict {
 	return v
 }
 
-func (r *Result) decided() bool { return r.Outcome != Skip && r.Outcome != Inconclusive }
+// Decided reports whether the scenario said something about the cluster.
+func (r *Result) Decided() bool { return r.Outcome != Skip && r.Outcome != Inconclusive }
 
 // failed reports whether the result speaks against the cluster. What was found
 // about clients and about the checker itself does not.
@@ -67,7 +68,7 @@ func (r *Result) failed(strict bool) bool {
 // its class, unless the cluster's features or the profile rule it out, or
 // because somebody asks for it.
 func (r *Result) undecided(require []string) bool {
-	if r.decided() {
+	if r.Decided() {
 		return false
 	}
 	if slices.ContainsFunc(require, (&Scenario{ID: r.ID}).matches) {

@@ -146,6 +146,9 @@ func (p *checkPlan) text() string {
 	if p.keep {
 		row("leaves", "everything: --keep")
 	} else {
+		if p.lacks("DeleteTopics") {
+			row("leaves", "the topics: the cluster cannot delete any")
+		}
 		row("leaves", "the transactional IDs, with no transaction open: no client can delete them,")
 		row("", "and brokers forget them after transactional.id.expiration.ms (7 days)")
 	}
@@ -238,4 +241,13 @@ func roughly(d time.Duration) string {
 		return fmt.Sprintf("%d min", int(d.Round(time.Minute).Minutes()))
 	}
 	return fmt.Sprintf("%d h", int(d.Round(time.Hour).Hours()))
+}
+
+// lacks reports whether the cluster was asked, and has no such request.
+func (p *checkPlan) lacks(request string) bool {
+	if p.Cluster == nil {
+		return false
+	}
+	_, ok := p.Cluster.Versions[request]
+	return !ok
 }
