@@ -187,7 +187,7 @@ func TestKnownFailingFilesShipped(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, files, 3)
 	for _, file := range files {
-		known, err := readKnownFailing(file)
+		known, _, err := readKnownFailing(file)
 		require.NoError(t, err)
 		for id, reason := range known {
 			require.NotEmpty(t, reason, "%s: %s", file, id)
@@ -197,7 +197,7 @@ func TestKnownFailingFilesShipped(t *testing.T) {
 
 // What is known of kfake is all that fails there, and still does.
 func TestKfakeFailsAsKnown(t *testing.T) {
-	known, err := readKnownFailing(knownDirectory + "kfake.txt")
+	known, _, err := readKnownFailing(knownDirectory + "kfake.txt")
 	require.NoError(t, err)
 	args := []string{"run", "--local", "kfake", "--allow-admin", "-J"}
 	for id := range known {

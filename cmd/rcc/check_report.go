@@ -21,6 +21,7 @@ type checkReport struct {
 	Strict      bool                `json:"strict"`
 	Judgement   conformance.Verdict `json:"judgement"`
 	KnownReason map[string]string   `json:"known_failing_reasons,omitempty"`
+	MayPass     []string            `json:"known_failing_may_pass,omitempty"`
 	Selected    []string            `json:"selected,omitempty"` // IDs and families that were named
 
 	repeat func(id string) string
@@ -28,7 +29,7 @@ type checkReport struct {
 
 func (a *app) newCheckReport(report *conformance.Report, f *checkRunFlags, interrupted bool) *checkReport {
 	r := &checkReport{
-		Report: report, Strict: f.strict, Judgement: report.Judge(f.terms), KnownReason: f.terms.KnownFailing, Selected: f.ids,
+		Report: report, Strict: f.strict, Judgement: report.Judge(f.terms), KnownReason: f.terms.KnownFailing, MayPass: f.terms.MayPass, Selected: f.ids,
 		repeat: func(id string) string {
 			more := []string{"--seed", fmt.Sprint(report.Seed)}
 			if f.local != "" {

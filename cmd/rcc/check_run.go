@@ -26,7 +26,7 @@ destructive  those that kill and pause brokers; needs --hook or --local VERSION
 soak      those that take hours
 
 A file of --known-failing has one ID on a line, and behind # the reason. What it
-lists may do anything but pass.`
+lists may do anything but pass; with a question mark behind the ID, that too.`
 
 // checkRunFlags are those of a run beside the ones of its plan.
 type checkRunFlags struct {
@@ -101,8 +101,8 @@ func (f *checkRunFlags) checkRun(nodes bool, a *app) error {
 	if f.known == "" {
 		return nil
 	}
-	known, err := readKnownFailing(f.known)
-	f.terms.KnownFailing = known
+	var err error
+	f.terms.KnownFailing, f.terms.MayPass, err = readKnownFailing(f.known)
 	return err
 }
 
