@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -282,6 +283,23 @@ func TestCheckWithTopicsThatAreShared(t *testing.T) {
 	require.Equal(t, exitOK, code, stdout+stderr)
 	require.Len(t, unique(made), 1, "%v", made)
 	require.Empty(t, topicNames(t, cluster))
+}
+
+// Every topic has the configuration that is asked for.
+func TestCheckWithATopicConfiguration(t *testing.T) {
+	cluster := newKfake(t)
+	cluster.ControlKey(int16(kmsg.CreateTopics), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		for _, topic := range req.(*kmsg.CreateTopicsRequest).Topics {
+			if assert.Len(t, topic.Configs, 1) {
+				assert.Equal(t, "retention.ms", topic.Configs[0].Name)
+				assert.Equal(t, "7777777", *topic.Configs[0].Value)
+			}
+		}
+		return nil, nil, false
+	})
+	code, stdout, stderr := checkRun(t.Context(), "run", "A-01", "--yes", "--topic-config", "retention.ms=7777777", "-b", cluster.ListenAddrs()[0])
+	require.Equal(t, exitOK, code, stdout+stderr)
 }
 
 // A rate bounds what all connections read together.
