@@ -17,10 +17,6 @@ import (
 
 var wholeMatrix = flag.Bool("mutants.all", false, "run each mutant against every scenario of the profile standard, and print the matrix; this takes hours")
 
-// hurried scales bounds on time in the matrix: most of what breaks a cluster is
-// only noticed when a bound is over.
-const hurried = 0.3
-
 // matrixRow is a damage and what came of it, by scenario.
 type matrixRow struct {
 	number int // 0: no damage
@@ -65,7 +61,7 @@ func runRow(t *testing.T, m mutant.Mutant) matrixRow {
 		behind = runReadersBehind
 	}
 	row := matrixRow{number: m.Number, name: m.Name, kills: slices.Concat(m.Kills, m.Warns), cells: map[string]Outcome{}}
-	for _, r := range behind(t, c, m.Make(), Config{Slow: cmp.Or(m.Slow, hurried)}).Results {
+	for _, r := range behind(t, c, m.Make(), Config{Slow: m.Slow}).Results {
 		row.cells[r.ID] = r.Outcome
 	}
 	return row
