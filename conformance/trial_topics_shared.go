@@ -10,8 +10,9 @@ import (
 	"example.com/readcommitted/conformance/internal/wire"
 )
 
-// sharedPartitions is how many a topic has that scenarios share.
-const sharedPartitions = 100
+// SharedPartitions is how many a topic has that scenarios share, see
+// [Config.ReuseTopics].
+const SharedPartitions = 100
 
 // shared hands out partitions of topics that scenarios share, each once: for
 // clusters that allow few topics.
@@ -34,8 +35,8 @@ func (t *trial) sharedPartitions(n int32) []model.Partition {
 		s.topics++
 		s.size = 0 // if it cannot be made, the next one who asks tries again
 		t.run.made.topic(name)
-		t.create(name, max(n, sharedPartitions), nil)
-		s.topic, s.next, s.size = name, 0, max(n, sharedPartitions)
+		t.create(name, max(n, SharedPartitions), nil)
+		s.topic, s.next, s.size = name, 0, max(n, SharedPartitions)
 	}
 	out := make([]model.Partition, n)
 	for i := range out {

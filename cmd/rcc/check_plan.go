@@ -34,6 +34,7 @@ type checkPlan struct {
 
 	named   bool // IDs were given
 	keep    bool
+	reuse   bool
 	brokers string
 	command string
 	user    string
@@ -78,7 +79,7 @@ func (a *app) newCheckPlan(e *conformance.Examination, f *checkFlags, seeds []st
 		Schema: checkPlanSchema, Suite: conformance.SuiteVersion, Profile: f.profile.value,
 		Cluster: e.Cluster, Scenarios: []string{}, Skipped: map[string]string{}, Unmeasured: []string{},
 		Time: e.Time(), Prefix: conformance.NamePrefix, Rights: e.Rights(),
-		named: len(f.ids) > 0, brokers: "HOST:PORT", user: a.config.User,
+		named: len(f.ids) > 0, reuse: f.reuseTopics, brokers: "HOST:PORT", user: a.config.User,
 	}
 	if len(seeds) > 0 {
 		p.brokers = strings.Join(seeds, ",")
@@ -141,6 +142,9 @@ func (p *checkPlan) text() string {
 	row("makes", "%s", p.makesLine())
 	if len(p.Unmeasured) > 0 {
 		row("", "not counted: %s", strings.Join(p.Unmeasured, " "))
+	}
+	if p.reuse {
+		row("", "fewer topics, with %d partitions: --reuse-topics", conformance.SharedPartitions)
 	}
 	row("names", "all begin with %s<run ID>-; nothing else is written, changed or removed", p.Prefix)
 	if p.keep {

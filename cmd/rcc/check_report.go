@@ -22,6 +22,7 @@ type checkReport struct {
 	Judgement   conformance.Verdict `json:"judgement"`
 	KnownReason map[string]string   `json:"known_failing_reasons,omitempty"`
 	MayPass     []string            `json:"known_failing_may_pass,omitempty"`
+	Repeat      map[string]string   `json:"repeat,omitempty"`   // by ID, the command that repeats what was found
 	Selected    []string            `json:"selected,omitempty"` // IDs and families that were named
 
 	repeat func(id string) string
@@ -42,6 +43,12 @@ func (a *app) newCheckReport(report *conformance.Report, f *checkRunFlags, inter
 			}
 			return a.checkCommand(f.checkFlags, id, f.local != "", more...)
 		},
+	}
+	r.Repeat = map[string]string{}
+	for i := range report.Results {
+		if len(report.Results[i].Findings) > 0 {
+			r.Repeat[report.Results[i].ID] = r.repeat(report.Results[i].ID)
+		}
 	}
 	r.decide(interrupted)
 	return r
