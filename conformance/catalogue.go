@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -8,9 +9,26 @@ import (
 // families are the scenarios by family, in the order in which they are listed.
 var families = [][]*Scenario{familyP, familyL, familyA, familyM, familyD, familyF, familyT, familyV, familyO, familyS, familyR, familyC}
 
-// Scenarios are all scenarios, in the order of the catalogue. Do not change
-// them.
-func Scenarios() []*Scenario { return slices.Concat(families...) }
+// Scenarios are all scenarios, in the order of the catalogue: family by family,
+// and by number. Do not change them.
+func Scenarios() []*Scenario {
+	all := slices.Concat(families...)
+	order := map[string]int{}
+	for i, s := range all {
+		if _, ok := order[s.Family()]; !ok {
+			order[s.Family()] = i
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *Scenario) int {
+		return cmp.Or(cmp.Compare(order[a.Family()], order[b.Family()]), strings.Compare(a.ID, b.ID))
+	})
+	return all
+}
+
+// OfProfile are the scenarios that a profile runs.
+func OfProfile(p Profile) []*Scenario {
+	return slices.DeleteFunc(Scenarios(), func(s *Scenario) bool { return !p.includes(s.Profile) })
+}
 
 // Find is the scenario with an ID, in any case; nil if there is none.
 func Find(id string) *Scenario {

@@ -38,6 +38,11 @@ type Config struct {
 	TopicConfig map[string]string // for every topic that has no other value for the key
 	AllowAdmin  bool              // run what needs rights on the whole cluster
 
+	// ReuseTopics makes scenarios take partitions of few topics with many, instead
+	// of topics of their own; not those that want a topic with settings of its own,
+	// or do something to a whole topic.
+	ReuseTopics bool
+
 	// Hook does something to a broker: kill, stop, start, pause, resume. It
 	// returns when that is done; its context gives it two minutes, and does not
 	// end with the run. One call at a time. Every broker that a scenario took

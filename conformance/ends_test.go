@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,15 +48,12 @@ func TestClustersThatCannotBeJudged(t *testing.T) {
 	})
 }
 
-// without is a cluster that does not announce a request.
-func without(key kmsg.Key) mutant.Damage {
+// without is a cluster that does not announce some requests.
+func without(keys ...kmsg.Key) mutant.Damage {
 	return mutant.Damage{Keys: []kmsg.Key{kmsg.ApiVersions}, Response: func(c *mutant.Call) {
 		resp := c.Response.(*kmsg.ApiVersionsResponse)
-		for i := range resp.ApiKeys {
-			if resp.ApiKeys[i].ApiKey == key.Int16() {
-				resp.ApiKeys = append(resp.ApiKeys[:i], resp.ApiKeys[i+1:]...)
-				return
-			}
-		}
+		resp.ApiKeys = slices.DeleteFunc(resp.ApiKeys, func(k kmsg.ApiVersionsResponseApiKey) bool {
+			return slices.Contains(keys, kmsg.Key(k.ApiKey))
+		})
 	}}
 }

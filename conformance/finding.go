@@ -3,6 +3,8 @@ package conformance
 import (
 	"fmt"
 	"time"
+
+	"example.com/readcommitted/conformance/internal/model"
 )
 
 // Finding is one thing that is not as required, with the evidence for it.
@@ -22,6 +24,14 @@ type Finding struct {
 	Exchanges   []string `json:"exchanges,omitempty"` // the answers before it, decoded, the newest last
 	Bytes       []byte   `json:"bytes,omitempty"`     // of an answer that nobody can read
 	Repeated    int      `json:"repeated,omitempty"`  // how many more like it there were
+
+	// Answers are those that an invariant was held against: one, or the one before
+	// it and the one that contradicts it. Ends are there where ListOffsets was held
+	// against an answer.
+	Answers []Answer    `json:"answers,omitempty"`
+	Ends    *ListedEnds `json:"listed_ends,omitempty"`
+
+	views []*model.View // what Answers are made of
 
 	own  bool // an assertion of the scenario
 	late bool // it may be for a bound on time alone
@@ -43,6 +53,9 @@ type Result struct {
 
 	// Made is what it made on the cluster.
 	Made *Footprint `json:"made,omitempty"`
+
+	// Logs are those of the partitions of findings, as far as they are kept.
+	Logs []PartitionLog `json:"logs,omitempty"`
 
 	// Judged counts the answers that each invariant was held against.
 	Judged map[string]int `json:"judged,omitempty"`

@@ -90,15 +90,19 @@ func (t *trial) judgeViews(logs map[model.Partition]*model.Log) {
 		if v.Throttled {
 			continue
 		}
+		before := history.Before(v)
 		breaches, compared := history.Next(v)
 		if compared {
 			t.count("U10")
 		}
-		if v.ErrorCode == 0 {
-			breaches = append(breaches, t.rules(v, logs[v.Partition])...)
-		}
 		for _, b := range breaches {
-			t.breach(v.Partition, b, describeView(v))
+			t.breach(v.Partition, b, nil, before, v)
+		}
+		if v.ErrorCode != 0 {
+			continue
+		}
+		for _, b := range t.rules(v, logs[v.Partition]) {
+			t.breach(v.Partition, b, nil, v)
 		}
 	}
 	for p, l := range logs {
@@ -106,7 +110,7 @@ func (t *trial) judgeViews(logs map[model.Partition]*model.Log) {
 			t.count("U9")
 		}
 		for _, b := range model.U9(l) {
-			t.breach(p, b)
+			t.breach(p, b, nil)
 		}
 		t.guarded(func() { t.judgeEnds(p) })
 	}
@@ -129,7 +133,7 @@ func (t *trial) judgeEnds(p model.Partition) {
 	}
 	t.count("U12")
 	for _, b := range model.U12(ends) {
-		t.breach(p, b)
+		t.breach(p, b, &ListedEnds{ends.Listed, ends.ListedCommitted}, a.View)
 	}
 }
 
@@ -156,21 +160,23 @@ func (t *trial) count(invariant string) {
 	t.result.Judged[invariant]++
 }
 
-// breach turns a breach into a finding.
-func (t *trial) breach(p model.Partition, b model.Breach, evidence ...string) {
-	f := Finding{
-		Invariant: b.Invariant, Requirement: b.Requirement, Consequence: b.Consequence,
-		Expected: b.Expected, Observed: b.Observed, Topic: p.Topic, Partition: p.Index, Offset: b.Offset,
-		Exchanges: evidence,
-	}
-	switch b.Severity {
-	case model.Failure:
-		f.Outcome = Fail
-	case model.Warning:
-		f.Outcome = Warn
-	case model.Fact:
+// breach turns a breach into a finding. views are the answers that it rests on,
+// the one that is wrong last; none: the log alone is.
+func (t *trial) breach(p model.Partition, b model.Breach, ends *ListedEnds, views ...*model.View) {
+	outcome, bad := outcomeOf(b.Severity)
+	if !bad {
 		t.factOnce(b.Invariant + ": " + b.Requirement + "; observed " + b.Observed)
 		return
+	}
+	f := Finding{
+		Invariant: b.Invariant, Requirement: b.Requirement, Consequence: b.Consequence, Outcome: outcome,
+		Expected: b.Expected, Observed: b.Observed, Topic: p.Topic, Partition: p.Index, Offset: b.Offset,
+		Ends: ends, views: views,
+	}
+	if ends == nil {
+		for _, v := range views {
+			f.Exchanges = append(f.Exchanges, describeView(v))
+		}
 	}
 	t.report(f)
 }
@@ -187,7 +193,7 @@ func (t *trial) factOnce(fact string) {
 	t.result.Facts = append(t.result.Facts, fact)
 }
 
-// illustrate draws the log around each finding.
+// illustrate draws the log around each finding, and keeps what it rests on.
 func (t *trial) illustrate(logs map[model.Partition]*model.Log) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -202,4 +208,5 @@ func (t *trial) illustrate(logs map[model.Partition]*model.Log) {
 			f.Log = l.Draw(at-drawnAround, at+drawnAround)
 		}
 	}
+	t.result.keepEvidence(logs)
 }

@@ -160,7 +160,7 @@ func TestSecondChances(t *testing.T) {
 		{"LIVE, an invariant broken once", Live, func(t *trial, first bool) {
 			t.expect(!first, nowhere, -1, "e", "late")
 			if first {
-				t.breach(nowhere, model.Breach{Invariant: "U3", Severity: model.Failure})
+				t.breach(nowhere, model.Breach{Invariant: "U3", Severity: model.Failure}, nil)
 			}
 		}, 1, Fail, ""},
 		{"MUST, unsafe once", Must, func(t *trial, first bool) { t.expect(!first, nowhere, -1, "e", "unsafe") }, 1, Fail, ""},

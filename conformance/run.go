@@ -22,6 +22,7 @@ type run struct {
 	client   *wire.Client // for the probe and for cleaning up
 	features *features
 	made     *made
+	shared   shared
 }
 
 // Run judges the cluster. The report is there, as far as it got, even with an
@@ -222,6 +223,7 @@ func (r *Result) merge(level Level, of Result) {
 		}
 	}
 	r.Findings = append(r.Findings, of.Findings...)
+	r.Logs = append(r.Logs, of.Logs...)
 	if r.Judged == nil {
 		r.Judged = map[string]int{}
 	}

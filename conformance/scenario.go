@@ -25,7 +25,10 @@ type Scenario struct {
 	levels levels
 	// alone: it measures time, so that nothing runs beside it.
 	alone bool
-	run   func(*trial)
+	// ownTopics: it does something to whole topics, such as deleting one, so that
+	// it never shares one with others.
+	ownTopics bool
+	run       func(*trial)
 }
 
 // defaultLimit bounds a scenario that names no limit of its own.

@@ -162,7 +162,7 @@ func (t *trial) viewOf(p model.Partition, offset int64, spec fetchSpec, e *wire.
 	v := newView(p, rp)
 	v.Isolation, v.FetchOffset, v.Version = spec.isolation, offset, resp.Version
 	v.Conn, v.Sent, v.Received, v.Throttled, v.Quiet = e.Conn, e.Sent, e.Received, e.Throttled(), quiet
-	v.Broker, v.LeaderEpoch = e.Broker, t.leaderEpoch(p)
+	v.Broker, v.LeaderEpoch, v.Body = e.Broker, t.leaderEpoch(p), e.Bytes
 	v.Open = t.pinnedDuring(p, e.Sent, e.Received)
 	t.keep(v)
 	return v

@@ -125,7 +125,7 @@ func (t *trial) unreadable(p model.Partition, a answer) {
 		Outcome: Fail, Invariant: "U7", Topic: p.Topic, Partition: p.Index, Offset: a.Problem.Offset,
 		Requirement: "what a Fetch answers are batches of format v2",
 		Consequence: "no client can read the partition",
-		Expected:    "batches", Observed: a.Problem.Error(),
+		Expected:    "batches", Observed: a.Problem.Error(), views: []*model.View{a.View},
 	})
 	t.undecided("reading %s: %v", p, a.Problem)
 }

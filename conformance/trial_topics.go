@@ -21,6 +21,13 @@ func (t *trial) partition(configs ...string) model.Partition {
 // partitions makes a topic with n partitions, each with a leader. configs are
 // topic configurations, as key=value.
 func (t *trial) partitions(n int32, configs ...string) []model.Partition {
+	if t.run.config.ReuseTopics && len(configs) == 0 && !t.scenario.ownTopics {
+		out := t.sharedPartitions(n)
+		for _, p := range out {
+			t.refresh(p)
+		}
+		return out
+	}
 	name := t.topicName()
 	t.create(name, n, configs)
 	out := make([]model.Partition, n)
@@ -51,6 +58,10 @@ func (t *trial) label() string {
 }
 
 func (t *trial) create(name string, partitions int32, configs []string) {
+	if !t.run.features.has(kmsg.CreateTopics, 0) {
+		t.createByAsking(name, partitions, configs)
+		return
+	}
 	req := kmsg.NewPtrCreateTopicsRequest()
 	req.TimeoutMillis = 10_000
 	req.Version = t.version(kmsg.CreateTopics, 7)

@@ -10,6 +10,8 @@ type Terms struct {
 	// KnownFailing are scenarios that are expected not to pass, by ID, with the
 	// reason. One that passes is a failure too: then the list is out of date.
 	KnownFailing map[string]string
+	// MayPass are IDs of KnownFailing that pass now and then, which is no failure.
+	MayPass []string
 }
 
 // Verdict is what a report comes to. The lists are IDs, in the order of the
@@ -34,11 +36,12 @@ func (r *Report) Judge(terms Terms) Verdict {
 	v := Verdict{Failed: []string{}, Expected: []string{}, Passed: []string{}, Undecided: []string{}, Nothing: true}
 	for i := range r.Results {
 		result := &r.Results[i]
-		if result.decided() {
+		if result.Decided() {
 			v.Nothing = false
 		}
 		_, known := terms.KnownFailing[result.ID]
 		switch {
+		case known && result.Outcome == Pass && slices.Contains(terms.MayPass, result.ID):
 		case known && result.Outcome == Pass:
 			v.Passed = append(v.Passed, result.ID)
 		case known:
@@ -52,7 +55,8 @@ func (r *Report) Judge(terms Terms) Verdict {
 	return v
 }
 
-func (r *Result) decided() bool { return r.Outcome != Skip && r.Outcome != Inconclusive }
+// Decided reports whether the scenario said something about the cluster.
+func (r *Result) Decided() bool { return r.Outcome != Skip && r.Outcome != Inconclusive }
 
 // failed reports whether the result speaks against the cluster. What was found
 // about clients and about the checker itself does not.
@@ -67,7 +71,7 @@ func (r *Result) failed(strict bool) bool {
 // its class, unless the cluster's features or the profile rule it out, or
 // because somebody asks for it.
 func (r *Result) undecided(require []string) bool {
-	if r.decided() {
+	if r.Decided() {
 		return false
 	}
 	if slices.ContainsFunc(require, (&Scenario{ID: r.ID}).matches) {

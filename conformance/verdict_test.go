@@ -102,6 +102,11 @@ func TestVerdictFollowsFromResults(t *testing.T) {
 			terms:  Terms{KnownFailing: map[string]string{"L-01": ""}}, want: Verdict{Passed: []string{"L-01"}}, findings: true, judged: true,
 		},
 		{
+			name:   "known to fail, and passes now and then",
+			result: Result{ID: "L-01", Class: Must, Outcome: Pass},
+			terms:  Terms{KnownFailing: map[string]string{"L-01": ""}, MayPass: []string{"L-01"}}, judged: true,
+		},
+		{
 			name:   "known to fail, and not part of the run",
 			result: Result{ID: "L-01", Class: Must, Outcome: Pass},
 			terms:  Terms{KnownFailing: map[string]string{"L-02": ""}}, judged: true,

@@ -40,7 +40,9 @@ type checkFlags struct {
 	parallel    int
 	slow        float64
 	maxTime     time.Duration
+	rate        float64
 	topicConfig []string
+	reuseTopics bool
 	allowAdmin  bool
 	hook        string
 }
@@ -59,7 +61,9 @@ func (f *checkFlags) register(flags *pflag.FlagSet) {
 	flags.IntVar(&f.parallel, "parallel", 8, "scenarios at once; `N`")
 	flags.Float64Var(&f.slow, "slow", 1, "multiply all bounds on time by `N`")
 	flags.DurationVar(&f.maxTime, "max-time", 0, "begin no scenario after this `TIME`, such as 2m")
+	flags.Float64Var(&f.rate, "rate", 0, "read no more than `MB/s` from the cluster, all connections together; bounds on time stay, see --slow")
 	flags.StringArrayVar(&f.topicConfig, "topic-config", nil, "configuration of the topics, `KEY=VALUE`; may be repeated")
+	flags.BoolVar(&f.reuseTopics, "reuse-topics", false, "let scenarios share few topics with many partitions; not those that need one with settings of its own")
 	flags.BoolVar(&f.allowAdmin, "allow-admin", false, "run scenarios that need rights on the whole cluster")
 	flags.StringVar(&f.hook, "hook", "", "shell `COMMAND` that does {action} (kill, stop, start, pause, resume) to broker {broker}")
 }
@@ -79,6 +83,8 @@ func (f *checkFlags) check(args []string) error {
 		return &usageError{err: fmt.Errorf("parallel %d: want 1 or more", f.parallel)}
 	case f.slow < 0.1:
 		return &usageError{err: fmt.Errorf("slow %g: want 0.1 or more", f.slow)}
+	case f.rate < 0:
+		return &usageError{err: fmt.Errorf("rate %g: want MB/s above zero", f.rate)}
 	case f.maxTime < 0:
 		return &usageError{err: fmt.Errorf("max-time %s: want a time above zero", f.maxTime)}
 	case f.hook != "" && !strings.Contains(f.hook, "{broker}"):
@@ -125,7 +131,7 @@ func (f *checkFlags) config(runID string) conformance.Config {
 	c := conformance.Config{
 		RunID: runID, Profile: conformance.Profile(f.profile.value), Select: f.ids, Require: f.require,
 		Seed: rand.Uint64N(1 << 32), Slow: f.slow, Parallel: f.parallel, MaxTime: f.maxTime, AllowAdmin: f.allowAdmin,
-		TopicConfig: map[string]string{},
+		ReuseTopics: f.reuseTopics, TopicConfig: map[string]string{},
 	}
 	for _, word := range f.topicConfig {
 		key, value, _ := strings.Cut(word, "=")
@@ -161,7 +167,8 @@ func newCheckCommand(a *app) *cobra.Command {
 		},
 	}
 	f.register(cmd.Flags())
-	cmd.AddCommand(newCheckRunCommand(a), newCheckPlanCommand(a), newCheckListCommand(a), newCheckAboutCommand(a), newCheckCleanupCommand(a))
+	cmd.AddCommand(newCheckRunCommand(a), newCheckPlanCommand(a), newCheckListCommand(a), newCheckAboutCommand(a),
+		newCheckReplayCommand(a), newCheckMatrixCommand(a), newCheckStatementCommand(a), newCheckCleanupCommand(a))
 	return cmd
 }
 
@@ -179,7 +186,7 @@ func checkArgs(f *checkFlags) cobra.PositionalArgs {
 }
 
 // checkTarget is the cluster that -b and the properties name, ready for a run.
-func (a *app) checkTarget(config *conformance.Config) ([]string, error) {
+func (a *app) checkTarget(config *conformance.Config, rate float64) ([]string, error) {
 	seeds, err := a.seeds()
 	if err != nil {
 		return nil, err
@@ -187,15 +194,18 @@ func (a *app) checkTarget(config *conformance.Config) ([]string, error) {
 	if err := checkSeeds(seeds); err != nil {
 		return nil, err
 	}
-	a.aim(config, seeds)
-	return seeds, nil
+	return seeds, a.aim(config, seeds, rate)
 }
 
-// aim points a run at a cluster.
-func (a *app) aim(config *conformance.Config, seeds []string) {
+// aim points a run at a cluster. A rate above 0 bounds what is read of it.
+func (a *app) aim(config *conformance.Config, seeds []string, rate float64) (err error) {
 	a.runID = config.RunID // the name in the brokers' logs and those of the topics are one
 	config.Options = a.clientOptions("check", seeds)
+	if rate > 0 {
+		config.Options, err = slowed(config.Options, rate)
+	}
 	config.Clients = checkClients(config.Options)
+	return err
 }
 
 // hasTarget reports whether somebody named a cluster.
@@ -216,7 +226,7 @@ func (a *app) examine(ctx context.Context, f *checkFlags) (*conformance.Examinat
 		outline, err := conformance.Outline(config)
 		return outline, nil, err
 	}
-	seeds, err := a.checkTarget(&config)
+	seeds, err := a.checkTarget(&config, f.rate)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -55,7 +55,7 @@ func (a *app) checkCleanup(ctx context.Context, age time.Duration, yes bool) err
 		return err
 	}
 	var config conformance.Config
-	seeds, err := a.checkTarget(&config)
+	seeds, err := a.checkTarget(&config, 0)
 	if err != nil {
 		return err
 	}

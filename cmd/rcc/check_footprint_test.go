@@ -23,7 +23,7 @@ const (
 )
 
 // A plan names what a run makes, so that has to be known of every scenario that
-// runs on a cluster in this process.
+// runs on a cluster in this process. Of what is broken there, too.
 func TestFootprintsAreMeasured(t *testing.T) {
 	if os.Getenv("KAFKA_TEST") == "" && !*updateFootprints {
 		t.Skip("every scenario is run, on a fake cluster, which takes a minute: set KAFKA_TEST=local")
@@ -46,6 +46,11 @@ func TestFootprintsAreMeasured(t *testing.T) {
 		_, ok := conformance.Find(r.ID).Footprint()
 		require.True(t, ok, "%s is not in footprints.txt: run this test with -footprints.update", r.ID)
 	}
+	known, mayPass, err := readKnownFailing(knownDirectory + "kfake.txt")
+	require.NoError(t, err)
+	verdict := report.Judge(conformance.Terms{KnownFailing: known, MayPass: mayPass})
+	require.False(t, verdict.Findings(), "%+v", verdict)
+	require.True(t, verdict.Judged(), "%+v", verdict)
 }
 
 // writeFootprints keeps what is known of scenarios that did not run here.

@@ -77,8 +77,7 @@ func (p *checkProgress) family(letter string) *familyProgress {
 // observe takes a step of the run.
 func (p *checkProgress) observe(e conformance.Event) {
 	if p.mode == lineProgress && e.Result != nil {
-		reason, known := p.terms.KnownFailing[e.Result.ID]
-		line := resultLine(e.Result, expectation(known, reason, e.Result), checkStyle{color: p.app.colored(p.app.stdout)})
+		line := resultLine(e.Result, expectation(p.terms, e.Result), checkStyle{color: p.app.colored(p.app.stdout)})
 		_, _ = io.WriteString(p.app.stdout, strings.TrimPrefix(line, "   ")+"\n") // the report tells a broken output
 	}
 	p.mu.Lock()

@@ -35,6 +35,7 @@ type checkPlan struct {
 
 	named   bool // IDs were given
 	keep    bool
+	reuse   bool
 	brokers string
 	command string
 	user    string
@@ -79,7 +80,7 @@ func (a *app) newCheckPlan(e *conformance.Examination, f *checkFlags, seeds []st
 		Schema: checkPlanSchema, Suite: conformance.SuiteVersion, Profile: f.profile.value,
 		Cluster: e.Cluster, Scenarios: []string{}, Skipped: map[string]string{}, Unmeasured: []string{},
 		Time: e.Time(), Prefix: conformance.NamePrefix, Rights: e.Rights(),
-		named: len(f.ids) > 0, brokers: "HOST:PORT", user: a.config.User,
+		named: len(f.ids) > 0, reuse: f.reuseTopics, brokers: "HOST:PORT", user: a.config.User,
 	}
 	if len(seeds) > 0 {
 		p.brokers = strings.Join(seeds, ",")
@@ -150,10 +151,16 @@ func (p *checkPlan) text() string {
 		row("brokers", "stopped, killed and paused by %s, through the hook;", strings.Join(p.TakesAway, " "))
 		row("", "each scenario has all of them running again when it ends")
 	}
+	if p.reuse {
+		row("", "fewer topics, with %d partitions: --reuse-topics", conformance.SharedPartitions)
+	}
 	row("names", "all begin with %s<run ID>-; nothing else is written, changed or removed", p.Prefix)
 	if p.keep {
 		row("leaves", "everything: --keep")
 	} else {
+		if p.lacks("DeleteTopics") {
+			row("leaves", "the topics: the cluster cannot delete any")
+		}
 		row("leaves", "the transactional IDs, with no transaction open: no client can delete them,")
 		row("", "and brokers forget them after transactional.id.expiration.ms (7 days)")
 	}
@@ -246,4 +253,13 @@ func roughly(d time.Duration) string {
 		return fmt.Sprintf("%d min", int(d.Round(time.Minute).Minutes()))
 	}
 	return fmt.Sprintf("%d h", int(d.Round(time.Hour).Hours()))
+}
+
+// lacks reports whether the cluster was asked, and has no such request.
+func (p *checkPlan) lacks(request string) bool {
+	if p.Cluster == nil {
+		return false
+	}
+	_, ok := p.Cluster.Versions[request]
+	return !ok
 }

@@ -21,6 +21,8 @@ type checkReport struct {
 	Strict      bool                `json:"strict"`
 	Judgement   conformance.Verdict `json:"judgement"`
 	KnownReason map[string]string   `json:"known_failing_reasons,omitempty"`
+	MayPass     []string            `json:"known_failing_may_pass,omitempty"`
+	Repeat      map[string]string   `json:"repeat,omitempty"`   // by ID, the command that repeats what was found
 	Selected    []string            `json:"selected,omitempty"` // IDs and families that were named
 
 	repeat func(id string) string
@@ -28,7 +30,7 @@ type checkReport struct {
 
 func (a *app) newCheckReport(report *conformance.Report, f *checkRunFlags, interrupted bool) *checkReport {
 	r := &checkReport{
-		Report: report, Strict: f.strict, Judgement: report.Judge(f.terms), KnownReason: f.terms.KnownFailing, Selected: f.ids,
+		Report: report, Strict: f.strict, Judgement: report.Judge(f.terms), KnownReason: f.terms.KnownFailing, MayPass: f.terms.MayPass, Selected: f.ids,
 		repeat: func(id string) string {
 			more := []string{"--seed", fmt.Sprint(report.Seed)}
 			if f.local != "" {
@@ -41,6 +43,12 @@ func (a *app) newCheckReport(report *conformance.Report, f *checkRunFlags, inter
 			}
 			return a.checkCommand(f.checkFlags, id, f.local != "", more...)
 		},
+	}
+	r.Repeat = map[string]string{}
+	for i := range report.Results {
+		if len(report.Results[i].Findings) > 0 {
+			r.Repeat[report.Results[i].ID] = r.repeat(report.Results[i].ID)
+		}
 	}
 	r.decide(interrupted)
 	return r

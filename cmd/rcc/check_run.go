@@ -26,7 +26,7 @@ destructive  those that kill and pause brokers; needs --hook or --local VERSION
 soak      those that take hours
 
 A file of --known-failing has one ID on a line, and behind # the reason. What it
-lists may do anything but pass.`
+lists may do anything but pass; with a question mark behind the ID, that too.`
 
 // checkRunFlags are those of a run beside the ones of its plan.
 type checkRunFlags struct {
@@ -101,8 +101,8 @@ func (f *checkRunFlags) checkRun(nodes bool, a *app) error {
 	if f.known == "" {
 		return nil
 	}
-	known, err := readKnownFailing(f.known)
-	f.terms.KnownFailing = known
+	var err error
+	f.terms.KnownFailing, f.terms.MayPass, err = readKnownFailing(f.known)
 	return err
 }
 
@@ -146,7 +146,7 @@ func (a *app) checkRun(ctx context.Context, f *checkRunFlags) error {
 // openTarget points the run at its cluster, which is started for it with --local.
 func (a *app) openTarget(ctx context.Context, f *checkRunFlags, config *conformance.Config) (seeds []string, end func(), err error) {
 	if f.local == "" {
-		seeds, err = a.checkTarget(config)
+		seeds, err = a.checkTarget(config, f.rate)
 		return seeds, func() {}, err
 	}
 	cluster, err := a.openLocal(ctx, f.local, f.localNodes)
@@ -156,8 +156,12 @@ func (a *app) openTarget(ctx context.Context, f *checkRunFlags, config *conforma
 	if config.Hook == nil {
 		config.Hook = cluster.hook
 	}
-	a.aim(config, cluster.addrs)
-	return cluster.addrs, func() { _ = cluster.close() }, nil
+	end = func() { _ = cluster.close() }
+	if err := a.aim(config, cluster.addrs, f.rate); err != nil {
+		end()
+		return nil, nil, err
+	}
+	return cluster.addrs, end, nil
 }
 
 // judge runs the scenarios and reports.

@@ -9,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -279,4 +281,57 @@ func TestCheckWithAWrongPassword(t *testing.T) {
 	require.Contains(t, stderr, "error: cannot log in at 127.0.0.1:")
 	require.Contains(t, stderr, "look at the user name and password of user alice")
 	require.NotContains(t, stderr, "secret")
+}
+
+// Few topics are enough where scenarios share them.
+func TestCheckWithTopicsThatAreShared(t *testing.T) {
+	cluster := newKfake(t, kfake.NumBrokers(2))
+	var made []string
+	cluster.ControlKey(int16(kmsg.CreateTopics), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		for _, topic := range req.(*kmsg.CreateTopicsRequest).Topics {
+			made = append(made, topic.Topic)
+		}
+		return nil, nil, false
+	})
+	code, stdout, stderr := checkRun(t.Context(), "run", "L-01", "A-01", "A-02", "P-07", "M-02", "F-03", "--yes", "--reuse-topics", "-b", cluster.ListenAddrs()[0])
+	require.Equal(t, exitOK, code, stdout+stderr)
+	require.Len(t, unique(made), 1, "%v", made)
+	require.Empty(t, topicNames(t, cluster))
+}
+
+// Every topic has the configuration that is asked for.
+func TestCheckWithATopicConfiguration(t *testing.T) {
+	cluster := newKfake(t)
+	cluster.ControlKey(int16(kmsg.CreateTopics), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		for _, topic := range req.(*kmsg.CreateTopicsRequest).Topics {
+			if assert.Len(t, topic.Configs, 1) {
+				assert.Equal(t, "retention.ms", topic.Configs[0].Name)
+				assert.Equal(t, "7777777", *topic.Configs[0].Value)
+			}
+		}
+		return nil, nil, false
+	})
+	code, stdout, stderr := checkRun(t.Context(), "run", "A-01", "--yes", "--topic-config", "retention.ms=7777777", "-b", cluster.ListenAddrs()[0])
+	require.Equal(t, exitOK, code, stdout+stderr)
+}
+
+// A rate bounds what all connections read together.
+func TestReadingAtARate(t *testing.T) {
+	r := &readRate{bytesPerSecond: 1e6}
+	begin := time.Now()
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 10 {
+				r.pay(5_000)
+			}
+		})
+	}
+	wg.Wait()
+	require.Greater(t, time.Since(begin), 190*time.Millisecond)
+	cluster := newKfake(t)
+	code, stdout, stderr := checkRun(t.Context(), "run", "A-02", "C-05", "--yes", "--rate", "1", "-b", cluster.ListenAddrs()[0])
+	require.Equal(t, exitOK, code, stdout+stderr)
 }

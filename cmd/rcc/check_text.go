@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"example.com/readcommitted/conformance"
@@ -63,13 +64,13 @@ func (r *checkReport) tree(b *strings.Builder, style checkStyle) {
 
 // expectation says what was known of a scenario before, "" for nothing.
 func (r *checkReport) expectation(result *conformance.Result) string {
-	reason, known := r.KnownReason[result.ID]
-	return expectation(known, reason, result)
+	return expectation(conformance.Terms{KnownFailing: r.KnownReason, MayPass: r.MayPass}, result)
 }
 
-func expectation(known bool, reason string, result *conformance.Result) string {
+func expectation(terms conformance.Terms, result *conformance.Result) string {
+	reason, known := terms.KnownFailing[result.ID]
 	switch {
-	case !known:
+	case !known, result.Outcome == conformance.Pass && slices.Contains(terms.MayPass, result.ID):
 		return ""
 	case result.Outcome == conformance.Pass:
 		return "was known to fail: take it off the list"

@@ -66,6 +66,12 @@ func (a *app) checkCommand(f *checkFlags, ids string, local bool, more ...string
 	for _, c := range f.topicConfig {
 		words = append(words, "--topic-config", shellWord(c))
 	}
+	if f.rate > 0 {
+		words = append(words, "--rate", fmt.Sprintf("%g", f.rate))
+	}
+	if f.reuseTopics {
+		words = append(words, "--reuse-topics")
+	}
 	if f.allowAdmin {
 		words = append(words, "--allow-admin")
 	}

@@ -18,6 +18,11 @@ type line struct {
 	leaderEpoch int32
 }
 
+// Before is the answer that Next would compare this one with, nil for none.
+func (h *History) Before(v *View) *View {
+	return h.last[line{v.Conn, v.Partition, v.Isolation, v.LeaderEpoch}]
+}
+
 // Next judges one answer by those before it, and reports whether there was one
 // to compare it with.
 func (h *History) Next(v *View) (out []Breach, compared bool) {

@@ -29,6 +29,7 @@ type View struct {
 	Batches                                 []Batch
 	Tail                                    int          // bytes of a batch that was cut off
 	Problem                                 *FormatError // what made the bytes unreadable
+	Body                                    []byte       // the whole answer as it came
 
 	// Quiet says that nothing was being written to the partition, and no
 	// marker was on its way, from before the request to after the answer.

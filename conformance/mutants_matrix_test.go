@@ -1,0 +1,119 @@
+package conformance
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/readcommitted/conformance/internal/mutant"
+	"example.com/readcommitted/internal/kafkatest"
+)
+
+var wholeMatrix = flag.Bool("mutants.all", false, "run each mutant against every scenario of the profile standard, and print the matrix; this takes hours")
+
+// matrixRow is a damage and what came of it, by scenario.
+type matrixRow struct {
+	number int // 0: no damage
+	name   string
+	kills  []string
+	cells  map[string]Outcome
+}
+
+// Which scenarios notice which damage, beyond those that are named for it. The
+// row without damage comes first: what it does not pass says nothing below.
+func TestMutantMatrix(t *testing.T) {
+	if !*wholeMatrix {
+		t.Skip("takes hours: run with -mutants.all, -timeout 0 and KAFKA_TEST=local; -mutants.only chooses")
+	}
+	var mu sync.Mutex
+	rows := []matrixRow{}
+	// The rows are run in parallel, and the matrix is printed after all of them.
+	t.Run("rows", func(t *testing.T) {
+		none := mutant.Mutant{Name: "no damage", Make: func() mutant.Damage { return mutant.Damage{} }}
+		for _, m := range append([]mutant.Mutant{none}, mutant.All()...) {
+			t.Run(fmt.Sprintf("%02d %s", m.Number, m.Name), func(t *testing.T) {
+				if m.Number > 0 && !chosen(m.Number) {
+					t.Skip("not among -mutants.only")
+				}
+				t.Parallel()
+				row := runRow(t, m)
+				mu.Lock()
+				defer mu.Unlock()
+				rows = append(rows, row)
+			})
+		}
+	})
+	slices.SortFunc(rows, func(a, b matrixRow) int { return cmp.Compare(a.number, b.number) })
+	t.Log("\n" + matrixText(rows))
+}
+
+func runRow(t *testing.T, m mutant.Mutant) matrixRow {
+	t.Helper()
+	c := kafkatest.Real(t, kafkatest.Config{Nodes: max(1, m.Brokers)})
+	behind := runBehind
+	if m.Readers {
+		behind = runReadersBehind
+	}
+	row := matrixRow{number: m.Number, name: m.Name, kills: slices.Concat(m.Kills, m.Warns), cells: map[string]Outcome{}}
+	for _, r := range behind(t, c, m.Make(), Config{Slow: m.Slow}).Results {
+		row.cells[r.ID] = r.Outcome
+	}
+	return row
+}
+
+// marks are the outcomes in the matrix.
+var marks = map[Outcome]string{Pass: ".", Fail: "F", Warn: "W", Skip: "s", Inconclusive: "?", "": " "}
+
+// matrixText has a row for each damage and a column for each scenario.
+func matrixText(rows []matrixRow) string {
+	var ids []string
+	for _, s := range Scenarios() {
+		if slices.ContainsFunc(rows, func(r matrixRow) bool { return r.cells[s.ID] != "" }) {
+			ids = append(ids, s.ID)
+		}
+	}
+	var b strings.Builder
+	for place := range len("A-01") {
+		fmt.Fprintf(&b, "%-58s", "")
+		for _, id := range ids {
+			b.WriteString(" " + id[place:place+1])
+		}
+		b.WriteString("\n")
+	}
+	for _, r := range rows {
+		fmt.Fprintf(&b, "%3d %-54s", r.number, r.name[:min(len(r.name), 54)])
+		noticed := 0
+		for _, id := range ids {
+			named := " "
+			if slices.Contains(r.kills, id) {
+				named = "|"
+			}
+			b.WriteString(named + marks[r.cells[id]])
+			if o := r.cells[id]; o == Fail || o == Warn {
+				noticed++
+			}
+		}
+		fmt.Fprintf(&b, "  %d notice\n", noticed)
+	}
+	b.WriteString("F fail, W warn, ? inconclusive, s skipped, . pass; | is named for the damage\n")
+	return b.String()
+}
+
+func TestMatrixText(t *testing.T) {
+	text := matrixText([]matrixRow{
+		{name: "no damage", cells: map[string]Outcome{"A-01": Pass, "L-01": Pass}},
+		{number: 1, name: "entries dropped", kills: []string{"A-01"}, cells: map[string]Outcome{"A-01": Fail, "L-01": Inconclusive}},
+	})
+	lines := strings.Split(text, "\n")
+	require.Contains(t, lines[0], " L A")
+	require.Contains(t, lines[3], " 1 1")
+	require.Contains(t, lines[4], "  0 no damage")
+	require.Contains(t, lines[4], " . .  0 notice")
+	require.Contains(t, lines[5], " ?|F  1 notice")
+}
