@@ -20,14 +20,14 @@ func followerRead(t *trial) {
 	spec := t.nearFollower(b.p)
 	first := w.write(1)
 	b.loose(1)
-	a := t.followed(b.p, spec, first)
+	a := t.caughtUp(b.p, spec, first)
 	t.expect(a.LastStableOffset == first && a.End() == first, b.p, first,
 		fmt.Sprintf("%s at the follower: LSO %d and batches up to there", a.about(), first), fmt.Sprintf("LSO %d, batches up to %d", a.LastStableOffset, a.End()))
 	b.wantAnswer(a, t.oracle(b.p))
 	w.commit()
 	t.rest(b.p)
 	l := b.logged()
-	t.followed(b.p, spec, l.End)
+	t.caughtUp(b.p, spec, l.End)
 	for _, a := range b.wantWalk(l, 0, spec) {
 		t.witness(a.Broker == spec.broker-1, "%s was answered by broker %d", a.about(), a.Broker)
 	}
@@ -86,9 +86,9 @@ func (t *trial) preferredReplica(p model.Partition, rack string) int32 {
 	return -1
 }
 
-// followed waits until a follower's last stable offset is where the leader has
+// caughtUp waits until a follower's last stable offset is where the leader has
 // it. Its answer is from the beginning of the partition.
-func (t *trial) followed(p model.Partition, spec fetchSpec, lso int64) answer {
+func (t *trial) caughtUp(p model.Partition, spec fetchSpec, lso int64) answer {
 	var a answer
 	if !t.until(t.bound(settled), "a follower of "+p.String(), func() bool {
 		a = t.fetch(p, 0, spec)
