@@ -74,7 +74,7 @@ var familyOEnd = []*Scenario{
 		Consequence: "input is skipped or done again, although the results were written exactly once",
 		Witness:     "each transaction was open until its end was sent, and the end was acknowledged",
 		Log:         "group a: 42 committed | 77 in a transaction | commit; group b: the same | abort",
-		Known:       "Tansu 0.6.0 and the mock cluster of librdkafka lose offsets of committed transactions",
+		Known:       "the mock cluster of librdkafka, which loses offsets of committed transactions",
 		needs:       needsOffsets, run: offsetsByEnd,
 	},
 	{
@@ -88,11 +88,11 @@ var familyOEnd = []*Scenario{
 	},
 	{
 		ID: "O-09", Name: "offsets-survive-commit", Class: Must, Profile: Smoke, Typical: time.Second,
-		Requirement: "the first offset that a group ever has can be one of a committed transaction",
+		Requirement: "the first offset that a group ever has can be one of a committed transaction, whatever other transactions are open",
 		Consequence: "loops that read, process and write in transactions do all of their input again after each restart",
 		Witness:     "the transaction was open until its end was sent, and the end was acknowledged",
-		Log:         "group: 7 in a transaction, its first offset | commit",
-		Known:       "Tansu 0.6.0 and the mock cluster of librdkafka, which lose it",
+		Log:         "four groups: 7 in a transaction, its first offset | commit; with no record, with one, and with one where another transaction is open or ends",
+		Known:       "the mock cluster of librdkafka loses it always, Tansu 0.6.0 where another transaction is open in the same partition",
 		needs:       needsOffsets, run: firstOffsets,
 	},
 }

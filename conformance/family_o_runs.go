@@ -98,15 +98,34 @@ func offsetsByEnd(t *trial) {
 }
 
 func firstOffsets(t *trial) {
-	o := t.pendingSoon(noOffset, t.producer())
-	o.value = 7
-	o.commitOffset(o.g, o.p, o.value)
-	o.finish(true)
+	first := t.producer()
+	t.firstOffset(first, nil)
 
 	// The same beside records, as loops that copy them do it.
-	o = t.pendingSoon(noOffset, o.producer)
+	p := t.partition()
+	t.firstOffset(first, func() { first.write(p, 1) })
+
+	// The same while somebody else's transaction is open in the same partition.
+	other := t.producer()
+	other.write(p, 1)
+	t.firstOffset(first, func() { first.write(p, 1) })
+	other.end(false)
+
+	// The same where that one ends in between.
+	other.write(p, 1)
+	t.firstOffset(first, func() {
+		first.write(p, 1)
+		other.end(true)
+	})
+}
+
+// firstOffset makes the first offset of a group one of a committed transaction.
+func (t *trial) firstOffset(w *producer, beside func()) {
+	o := t.pendingSoon(noOffset, w)
 	o.value = 7
-	o.write(o.p, 1)
+	if beside != nil {
+		beside()
+	}
 	o.commitOffset(o.g, o.p, o.value)
 	o.finish(true)
 }
