@@ -98,36 +98,27 @@ func offsetsByEnd(t *trial) {
 }
 
 func firstOffsets(t *trial) {
-	first := t.producer()
-	t.firstOffset(first, nil)
-
-	// The same beside records, as loops that copy them do it.
-	p := t.partition()
-	t.firstOffset(first, func() { first.write(p, 1) })
-
-	// The same while somebody else's transaction is open in the same partition.
-	other := t.producer()
-	other.write(p, 1)
-	t.firstOffset(first, func() { first.write(p, 1) })
-	other.end(false)
-
-	// The same where that one ends in between.
-	other.write(p, 1)
-	t.firstOffset(first, func() {
-		first.write(p, 1)
-		other.end(true)
-	})
-}
-
-// firstOffset makes the first offset of a group one of a committed transaction.
-func (t *trial) firstOffset(w *producer, beside func()) {
-	o := t.pendingSoon(noOffset, w)
-	o.value = 7
-	if beside != nil {
+	p, w, other := t.partition(), t.producer(), t.producer()
+	for _, beside := range []func(){
+		func() {},
+		func() { w.write(p, 1) }, // as loops that copy records do it
+		func() { // while somebody else's transaction is open in the same partition
+			other.write(p, 1)
+			w.write(p, 1)
+		},
+		func() { // which ends in between
+			w.write(p, 1)
+			other.end(true)
+		},
+	} {
+		o := t.pendingSoon(noOffset, w)
+		o.value = 7
 		beside()
+		o.commitOffset(o.g, o.p, o.value)
+		if !o.finish(true) {
+			return
+		}
 	}
-	o.commitOffset(o.g, o.p, o.value)
-	o.finish(true)
 }
 
 // Offsets of O-06.
