@@ -15,7 +15,7 @@ var familyOLoop = []*Scenario{
 		Witness:     "enough transactions were committed, aborted, and left open by a crash",
 		Log:         "three inputs: committed and aborted records | two outputs: each committed record once, for readers during and after it",
 		Known:       "Tansu 0.6.0 and the mock cluster of librdkafka, where workers do input again",
-		needs:       append(slices.Clone(needsOffsets), needStable), run: readProcessWrite,
+		needs:       offsetNeeds(stableLeast), run: readProcessWrite,
 	},
 }
 
