@@ -13,10 +13,10 @@ var familyO = slices.SortedFunc(slices.Values(slices.Concat(familyOPending, fami
 
 // offsetNeeds are what scenarios with offsets in transactions cannot do without:
 // fetched is the version of OffsetFetch.
-func offsetNeeds(fetched int16, more ...need) []need {
-	return append([]need{
+func offsetNeeds(fetched int16) []need {
+	return []need{
 		needAPI(kmsg.AddOffsetsToTxn, 0), needAPI(kmsg.TxnOffsetCommit, 0), needAPI(kmsg.OffsetCommit, 2), needAPI(kmsg.OffsetFetch, fetched),
-	}, more...)
+	}
 }
 
 var familyOPending = []*Scenario{
@@ -62,7 +62,7 @@ var familyOPending = []*Scenario{
 		Consequence: "a consumer that lost its partitions commits offsets and results beside the one that has them",
 		Witness:     "the same commit was accepted from the member that is in the group",
 		Log:         "group: a member in generation g | refused: generation g+1, another member, the member after it was replaced",
-		needs:       offsetNeeds(offsetsLeast, needAPI(kmsg.TxnOffsetCommit, 3), needAPI(kmsg.JoinGroup, 5), needAPI(kmsg.SyncGroup, 3)),
+		needs:       []need{needAPI(kmsg.AddOffsetsToTxn, 0), needAPI(kmsg.TxnOffsetCommit, 3), needAPI(kmsg.JoinGroup, 5), needAPI(kmsg.SyncGroup, 3)},
 		run:         staleMembers,
 	},
 }
