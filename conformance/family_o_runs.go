@@ -98,17 +98,27 @@ func offsetsByEnd(t *trial) {
 }
 
 func firstOffsets(t *trial) {
-	o := t.pendingSoon(noOffset, t.producer())
-	o.value = 7
-	o.commitOffset(o.g, o.p, o.value)
-	o.finish(true)
-
-	// The same beside records, as loops that copy them do it.
-	o = t.pendingSoon(noOffset, o.producer)
-	o.value = 7
-	o.write(o.p, 1)
-	o.commitOffset(o.g, o.p, o.value)
-	o.finish(true)
+	p, w, other := t.partition(), t.producer(), t.producer()
+	for _, beside := range []func(){
+		func() {},
+		func() { w.write(p, 1) }, // as loops that copy records do it
+		func() { // while somebody else's transaction is open in the same partition
+			other.write(p, 1)
+			w.write(p, 1)
+		},
+		func() { // which ends in between
+			w.write(p, 1)
+			other.end(true)
+		},
+	} {
+		o := t.pendingSoon(noOffset, w)
+		o.value = 7
+		beside()
+		o.commitOffset(o.g, o.p, o.value)
+		if !o.finish(true) {
+			return
+		}
+	}
 }
 
 // Offsets of O-06.
