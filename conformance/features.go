@@ -137,6 +137,12 @@ func needBrokers(n int) need {
 	}
 }
 
+// notBuilt is the need of something that this checker cannot bring about: the
+// scenario is listed, and never run.
+func notBuilt(what string) need {
+	return need{what: what, missing: func(*features, *Config) string { return ReasonNotBuilt }}
+}
+
 var (
 	needTV2 = need{"transaction.version 2", func(f *features, _ *Config) string {
 		if f.newest >= TV2 {
@@ -196,6 +202,14 @@ func (f *features) findCoordinator(key string, kind int8) *kmsg.FindCoordinatorR
 	req := kmsg.NewPtrFindCoordinatorRequest()
 	req.Version = f.max(kmsg.FindCoordinator, 3) // one key in a request
 	req.CoordinatorKey, req.CoordinatorType = key, kind
+	return req
+}
+
+// deleteTopic asks for the removal of a topic.
+func (f *features) deleteTopic(name string) *kmsg.DeleteTopicsRequest {
+	req := kmsg.NewPtrDeleteTopicsRequest()
+	req.Version = f.max(kmsg.DeleteTopics, 5) // by name in one field
+	req.TimeoutMillis, req.TopicNames = 10_000, []string{name}
 	return req
 }
 

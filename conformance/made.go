@@ -130,9 +130,7 @@ func (r *run) askCoordinator(ctx context.Context, key string, kind int8, req kms
 }
 
 func (r *run) deleteTopic(ctx context.Context, topic string) error {
-	req := kmsg.NewPtrDeleteTopicsRequest()
-	req.Version = r.features.max(kmsg.DeleteTopics, 5) // by name in one field
-	req.TimeoutMillis, req.TopicNames = 10_000, []string{topic}
+	req := r.features.deleteTopic(topic)
 	broker := wire.Bootstrap // brokers hand it on to the controller, and those that do not say so
 	return r.untilTaken(ctx, func() (int16, error) {
 		e := r.client.Do(ctx, broker, "cleanup", req)

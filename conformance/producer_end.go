@@ -178,10 +178,14 @@ func (t *trial) passed(p model.Partition, producerID int64) {
 const follow = 2 * time.Second
 
 func (t *trial) follows(p model.Partition) bool {
-	return t.inTime(follow, p, func() bool {
-		// Others may write meanwhile: what has to be stable comes first.
-		high, want := t.highWatermark(p), t.stable(p)
-		lso := t.lso(p)
-		return want < 0 && lso >= high || want >= 0 && lso >= want
-	})
+	return t.inTime(follow, p, func() bool { return t.followed(p) })
+}
+
+// followed reports whether the last stable offset is where the transactions
+// that are still open let it be.
+func (t *trial) followed(p model.Partition) bool {
+	// Others may write meanwhile: what has to be stable comes first.
+	high, want := t.highWatermark(p), t.stable(p)
+	lso := t.lso(p)
+	return want < 0 && lso >= high || want >= 0 && lso >= want
 }

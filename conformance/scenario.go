@@ -86,4 +86,5 @@ const (
 	ReasonProfile       = "profile"
 	ReasonNoClient      = "no-client"
 	ReasonMaxTime       = "max-time"
+	ReasonNotBuilt      = "not-built" // the catalogue has it, this checker does not
 )

@@ -131,7 +131,7 @@ func (t *trial) whileMarkerMayCome(p model.Partition, producerID int64, do func(
 	t.writing(p)
 	do()
 	came := t.until(t.bound(follow), "another marker in "+p.String(), func() bool {
-		return t.markers(p, producerID) > before && t.lso(p) == t.highWatermark(p)
+		return t.markers(p, producerID) > before && t.followed(p)
 	})
 	if came {
 		t.written(p, nil)

@@ -125,12 +125,17 @@ func (t *trial) refresh(p model.Partition) int32 {
 
 // describe asks for the metadata of a topic.
 func (t *trial) describe(topic string) kmsg.MetadataResponseTopic {
+	return t.describeAt(wire.Bootstrap, topic)
+}
+
+// describeAt is describe by one broker.
+func (t *trial) describeAt(broker int32, topic string) kmsg.MetadataResponseTopic {
 	req := kmsg.NewPtrMetadataRequest()
 	req.Version = t.version(kmsg.Metadata, 12)
 	wanted := kmsg.NewMetadataRequestTopic()
 	wanted.Topic = kmsg.StringPtr(topic)
 	req.Topics = append(req.Topics, wanted)
-	e := t.do(wire.Bootstrap, "metadata", req)
+	e := t.do(broker, "metadata", req)
 	if e.Err != nil {
 		t.broken("metadata", e)
 	}

@@ -4,33 +4,60 @@ import (
 	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"example.com/readcommitted/conformance/internal/wire"
 )
 
 // brokerSetting is a numeric setting of a broker; ok is false if the cluster
 // does not tell it.
 func (t *trial) brokerSetting(broker int32, name string) (value int64, ok bool) {
-	version := t.run.features.max(kmsg.DescribeConfigs, 4)
-	if version < 0 {
+	if t.run.features.max(kmsg.DescribeConfigs, 4) < 0 {
 		return 0, false
 	}
-	req := kmsg.NewPtrDescribeConfigsRequest()
-	req.Version = version
-	resource := kmsg.NewDescribeConfigsRequestResource()
-	resource.ResourceType = kmsg.ConfigResourceTypeBroker
-	resource.ResourceName = strconv.Itoa(int(broker))
-	resource.ConfigNames = []string{name}
-	req.Resources = append(req.Resources, resource)
-	e := t.do(broker, "admin", req)
-	if e.Err != nil {
+	told, e := t.setting(broker, kmsg.ConfigResourceTypeBroker, strconv.Itoa(int(broker)), name)
+	if e.Err != nil || told == nil {
 		return 0, false
+	}
+	value, err := strconv.ParseInt(*told, 10, 64)
+	return value, err == nil
+}
+
+// topicSetting is a setting of a topic as it is in force. Where the cluster
+// does not tell it, it is as good as refused, and the script ends.
+func (t *trial) topicSetting(topic, name string) string {
+	told, e := t.setting(wire.Bootstrap, kmsg.ConfigResourceTypeTopic, topic, name)
+	if e.Err != nil {
+		t.broken("describe the settings of "+topic, e)
+	}
+	for _, r := range e.Response.(*kmsg.DescribeConfigsResponse).Resources {
+		if r.ErrorCode != 0 {
+			t.refused("describe the settings of "+topic, r.ErrorCode)
+		}
+	}
+	if told == nil {
+		t.fact("the cluster does not tell %s of a topic", name)
+		t.skip(ReasonRefused)
+	}
+	return *told
+}
+
+// setting asks a broker for a setting of a resource, nil if it does not tell.
+func (t *trial) setting(broker int32, kind kmsg.ConfigResourceType, of, name string) (value *string, e *wire.Exchange) {
+	req := kmsg.NewPtrDescribeConfigsRequest()
+	req.Version = t.version(kmsg.DescribeConfigs, 4)
+	resource := kmsg.NewDescribeConfigsRequestResource()
+	resource.ResourceType, resource.ResourceName, resource.ConfigNames = kind, of, []string{name}
+	req.Resources = append(req.Resources, resource)
+	e = t.do(broker, "admin", req)
+	if e.Err != nil {
+		return nil, e
 	}
 	for _, r := range e.Response.(*kmsg.DescribeConfigsResponse).Resources {
 		for _, c := range r.Configs {
-			if r.ErrorCode == 0 && c.Name == name && c.Value != nil {
-				value, err := strconv.ParseInt(*c.Value, 10, 64)
-				return value, err == nil
+			if r.ErrorCode == 0 && c.Name == name {
+				value = c.Value
 			}
 		}
 	}
-	return 0, false
+	return value, e
 }

@@ -1,0 +1,4 @@
+package conformance
+
+// storageCleaned are the scenarios on compacted logs.
+var storageCleaned = []*Scenario{}
