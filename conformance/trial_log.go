@@ -202,6 +202,19 @@ func (t *trial) delivered(p model.Partition, from int64) []int64 {
 // deliveredBy is delivered with other limits of the Fetch.
 func (t *trial) deliveredBy(p model.Partition, from int64, spec fetchSpec) []int64 {
 	var out []int64
+	t.eachStable(p, from, spec, func(a answer) {
+		got, err := model.Deliver(a.List, a.Batches, a.FetchOffset)
+		if err != nil {
+			t.undecided("reading %s at %d: %v", p, a.FetchOffset, err)
+		}
+		out = append(out, got...)
+	})
+	return out
+}
+
+// eachStable goes through the answers from an offset up to the last stable
+// offset.
+func (t *trial) eachStable(p model.Partition, from int64, spec fetchSpec, take func(answer)) {
 	end := t.lso(p)
 	if end < 0 {
 		t.undecided("%s has no last stable offset", p)
@@ -215,11 +228,7 @@ func (t *trial) deliveredBy(p model.Partition, from int64, spec fetchSpec) []int
 		if a.Problem != nil {
 			t.unreadable(p, a)
 		}
-		got, err := model.Deliver(a.List, a.Batches, from)
-		if err != nil {
-			t.undecided("reading %s at %d: %v", p, from, err)
-		}
-		out = append(out, got...)
+		take(a)
 		if next := a.End(); next > from {
 			from = next
 			deadline = time.Now().Add(t.bound(settled))
@@ -228,5 +237,4 @@ func (t *trial) deliveredBy(p model.Partition, from int64, spec fetchSpec) []int
 			t.stop(Inconclusive, "the reader cannot get past an offset")
 		}
 	}
-	return out
 }
