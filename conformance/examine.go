@@ -44,7 +44,7 @@ func Outline(config Config) (*Examination, error) {
 
 // isOfConfig reports whether a reason to skip lies in the configuration.
 func isOfConfig(reason string) bool {
-	return slices.Contains([]string{ReasonNoHook, ReasonNoAdmin, ReasonNoClient, ReasonProfile}, reason)
+	return slices.Contains([]string{ReasonNoHook, ReasonNoAdmin, ReasonNoClient, ReasonProfile, ReasonNotBuilt}, reason)
 }
 
 // Examine asks a cluster what it can do, changes nothing, and says what a run
