@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -9,7 +10,8 @@ import (
 
 // Family S: storage. Where records lie, and which of them are left, must not
 // change how the rest is judged.
-var familyS = slices.Concat(storageSegments, storageCleaned, storageDeleted)
+var familyS = slices.SortedFunc(slices.Values(slices.Concat(storageSegments, storageCleaned, storageDeleted)),
+	func(a, b *Scenario) int { return cmp.Compare(a.ID, b.ID) })
 
 // storageSegments are the scenarios on logs of several segments.
 var storageSegments = []*Scenario{

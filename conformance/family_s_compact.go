@@ -31,7 +31,7 @@ func compactionSafe(t *trial) {
 	second.abort()
 	c.roll()
 	l := c.asWritten()
-	if !c.wantCleaned(l) {
+	if cleaned, right := c.wantCleaned(Must, l); !cleaned || !right {
 		return
 	}
 	left := 0
@@ -78,7 +78,7 @@ func markersExpire(t *trial) {
 		}
 		c.roll()
 		l := c.asWritten()
-		if !c.wantCleaned(l) {
+		if cleaned, right := c.wantCleaned(Must, l); !cleaned || !right {
 			return
 		}
 		if gone = c.wantMarkersLast(l); gone > 0 {
@@ -98,7 +98,7 @@ func (c *compacted) wantMarkersLast(l *model.Log) (gone int) {
 			return faults
 		}
 	}
-	if c.wantNone("an abort marker behind every aborted record", look(true)) {
+	if c.wantNone(Must, "an abort marker behind every aborted record", look(true)) {
 		for _, f := range look(false)() {
 			c.t.reportAs(Should, c.p, f.offset, "an abort marker behind every batch of an aborted transaction", f.what)
 		}
@@ -143,14 +143,14 @@ func compactWithOpen(t *trial) {
 	}
 	c.roll()
 	l := c.asWritten()
-	if !c.wantCleaned(l) {
+	if cleaned, _ := c.wantCleaned(Should, l); !cleaned {
 		return
 	}
 	c.wantUntouched(l, l.LSO())
 	keeps.commit()
 	drops.abort()
 	c.roll()
-	c.wantCleaned(c.asWritten())
+	c.wantCleaned(Must, c.asWritten())
 }
 
 // wantUntouched asserts that all records from an offset on are still there.

@@ -49,7 +49,7 @@ func (t *trial) segmented() segmented {
 			s.far.FirstOffset = base
 		}
 		near.run(i == 1, 1)
-		filler.fill(size)
+		filler.fill(size, func() {})
 		filler.finish(i != 1)
 	}
 	near.run(false, 1)
@@ -60,11 +60,12 @@ func (t *trial) segmented() segmented {
 	return s
 }
 
-// fill writes batches of more bytes than a segment has.
-func (a *author) fill(size int) {
+// fill writes batches of more bytes than a segment has, with a call after each.
+func (a *author) fill(size int, then func()) {
 	a.padding = farPadding
 	for range size/(farBatch*farPadding) + 2 {
 		a.write(farBatch)
+		then()
 	}
 	a.padding = 0
 }

@@ -161,7 +161,7 @@ func TestFaultsThatPass(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			tr := bare()
 			c, n := &compacted{book: &book{t: tr, p: p0}}, -1
-			c.wantNone("nothing", func() []difference {
+			c.wantNone(Must, "nothing", func() []difference {
 				n++
 				return test.looks[n]
 			})

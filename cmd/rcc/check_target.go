@@ -27,10 +27,14 @@ type localCluster struct {
 	close func() error
 }
 
+// fakeSettings are those of the broker in process: it compacts as soon as real
+// ones of --local do, and not once an hour.
+var fakeSettings = map[string]string{"log.cleaner.backoff.ms": "200"}
+
 // openLocal starts brokers of a version of Apache Kafka, or kfake.
 func (a *app) openLocal(ctx context.Context, version string, nodes int) (*localCluster, error) {
 	if version == inProcess {
-		fake, err := kfake.NewCluster(kfake.NumBrokers(nodes))
+		fake, err := kfake.NewCluster(kfake.NumBrokers(nodes), kfake.BrokerConfigs(fakeSettings))
 		if err != nil {
 			return nil, fmt.Errorf("broker in process: %w", err)
 		}

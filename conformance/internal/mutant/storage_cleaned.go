@@ -41,16 +41,27 @@ func onCleaned(damage func(fetched, []model.Batch, *model.Log)) Damage {
 	seen, cleaned := memory{}, map[model.Partition]bool{}
 	return onFetch(func(f fetched) {
 		batches := f.batches()
-		if at := seen[f.partition]; at != nil {
-			for _, b := range batches {
-				k, known := slices.BinarySearchFunc(at.batches, b.Base, func(x model.Batch, base int64) int { return cmp.Compare(x.Base, base) })
-				cleaned[f.partition] = cleaned[f.partition] || known && at.batches[k].Count > b.Count
-			}
-		}
+		cleaned[f.partition] = cleaned[f.partition] || seen.lacks(f, batches)
 		seen.learn(f.partition, batches)
 		if cleaned[f.partition] && len(batches) > 0 {
 			damage(f, batches, seen.log(f.partition))
 		}
+	})
+}
+
+// lacks reports whether an answer has less than was there before.
+func (m memory) lacks(f fetched, batches []model.Batch) bool {
+	at := m[f.partition]
+	if at == nil || len(batches) == 0 {
+		return false
+	}
+	there := map[int64]int32{} // records by base offset
+	for _, b := range batches {
+		there[b.Base] = b.Count
+	}
+	end := batches[len(batches)-1].Last
+	return slices.ContainsFunc(at.batches, func(b model.Batch) bool {
+		return f.fetchOffset <= b.Base && b.Last <= end && there[b.Base] < b.Count
 	})
 }
 
