@@ -40,7 +40,7 @@ var storageSegments = []*Scenario{
 		Requirement: "answers from remote storage, from the local log and from where the two meet list the same aborted transactions as before",
 		Consequence: "readers of old records hand out aborted ones",
 		Witness:     "the local log starts above 0 while the log still starts at 0",
-		Known:       "KAFKA-17676, where remote reads looked at one segment's index only",
+		Known:       "KAFKA-17801, where remote reads listed too few aborted transactions",
 		needs:       []need{notBuilt("tiered storage, which this checker does not judge yet")},
 	},
 }

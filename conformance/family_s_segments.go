@@ -94,7 +94,7 @@ func fetchSpansSegments(t *trial) {
 	t.witness(whole > 3*s.size, "the log of %s has %d bytes", s.p, whole)
 	s.wantDelivered(0, fetchSpec{})
 	s.wantWalk(s.log, 0, fetchSpec{})
-	for _, from := range s.everyBytes(s.size / 4) {
+	for _, from := range s.everyBytes(s.size / 2) {
 		s.wantWalk(s.log, from, fetchSpec{})
 	}
 }
