@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -197,6 +198,7 @@ func (c *compacted) wantNone(class Class, expected string, look func() []differe
 		first[f.offset] = true
 	}
 	again := slices.DeleteFunc(look(), func(f difference) bool { return !first[f.offset] })
+	slices.SortFunc(again, func(a, b difference) int { return cmp.Compare(a.offset, b.offset) })
 	for _, f := range again {
 		c.t.reportAs(class, c.p, f.offset, expected, f.what)
 	}
