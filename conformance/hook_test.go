@@ -105,7 +105,7 @@ func (c *fakeConn) stand(still bool) {
 	defer c.mu.Unlock()
 	c.still = still
 	if !still {
-		_ = c.Conn.SetWriteDeadline(time.Time{})
+		_ = c.SetWriteDeadline(time.Time{})
 		_, _ = c.Conn.Write(c.taken)
 		c.taken = nil
 		if c.left {
