@@ -50,8 +50,8 @@ func (t *trial) endsDuringMove(ps []model.Partition, action string) []*deed {
 	deeds := make([]*deed, len(crew))
 	for i, w := range crew {
 		deeds[i] = t.deed(w)
-		deeds[i].write(ps[i%3], 1)
-		deeds[i].write(ps[(i+1)%3], 1)
+		deeds[i].write(ps[i%3])
+		deeds[i].write(ps[(i+1)%3])
 	}
 	var begun, over time.Time
 	spans := make([]span, len(deeds))
@@ -81,7 +81,7 @@ func (t *trial) endsDuringMove(ps []model.Partition, action string) []*deed {
 	}
 	t.witness(during > 0, "no end was on its way while broker %d went away", victim)
 	t.fact("%d ends were on their way while their coordinator went away by %s", during, action)
-	now := t.coordinator(crew[0].name, ofTransaction)
+	now := crew[0].coordinator()
 	t.witness(now != victim, "broker %d still coordinates %s", now, crew[0].name)
 	t.bringBack(victim)
 	for _, d := range deeds {
@@ -97,7 +97,7 @@ func (t *trial) coordinated(n int) (broker int32, crew []*producer) {
 	byBroker := map[int32][]string{}
 	for range movedTries {
 		name := t.newID()
-		broker := t.coordinator(name, ofTransaction)
+		broker := t.idle(name, longestTimeout).coordinator()
 		if byBroker[broker] = append(byBroker[broker], name); len(byBroker[broker]) < n {
 			continue
 		}
@@ -129,7 +129,7 @@ func killAfterAck(t *trial) {
 		w := t.producerFor(name, longestTimeout) // a new epoch: late copies of older requests are refused
 		d := t.deed(w)
 		for _, p := range ps {
-			d.write(p, 1)
+			d.write(p)
 		}
 		victim := t.leader(ps[n%len(ps)])
 		before := map[model.Partition]int{}

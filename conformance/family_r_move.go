@@ -15,10 +15,10 @@ func movedWhileOpen(t *trial, commit bool) {
 	replicas := t.replicas(ps[0])
 	t.plain(ps[0], 1)
 	d := t.deed(w)
-	first := d.write(ps[0], 1)
-	d.write(ps[1], 1)
+	first := d.write(ps[0])
+	d.write(ps[1])
 	t.moveOpen(ps[0], replicas[1], first)
-	if r := d.tryWrite(ps[0], 1); !r.ok() {
+	if r := d.tryWrite(ps[0]); !r.ok() {
 		d.cutShort("Produce to "+ps[0].String()+" after its leader moved", r)
 	} else {
 		t.moveOpen(ps[0], replicas[len(replicas)-1], first)
@@ -130,16 +130,16 @@ func (t *trial) deed(w *producer) *deed {
 	return &deed{producer: w, gen: w.generation(), bases: map[model.Partition][]int64{}, fate: model.Open}
 }
 
-// write is [producer.write] with a note of it.
-func (d *deed) write(p model.Partition, n int) int64 {
-	base := d.producer.write(p, n)
+// write is [producer.write] of one record, with a note of it.
+func (d *deed) write(p model.Partition) int64 {
+	base := d.producer.write(p, 1)
 	d.note(p, base)
 	return base
 }
 
 // tryWrite is write, for answers that a script wants to see.
-func (d *deed) tryWrite(p model.Partition, n int) reply {
-	r := d.producer.tryWrite(p, n)
+func (d *deed) tryWrite(p model.Partition) reply {
+	r := d.producer.tryWrite(p, 1)
 	if r.ok() {
 		d.note(p, r.base)
 	}
@@ -179,14 +179,13 @@ func (d *deed) cutShort(what string, r reply) {
 
 // wantDone asserts that a transaction is whole: every acknowledged batch is
 // there, with one outcome, which is the acknowledged one, and readers get what
-// the logs say. It returns the logs.
-func (t *trial) wantDone(d *deed) map[model.Partition]*model.Log {
+// the logs say from there on.
+func (t *trial) wantDone(d *deed) {
 	logs := map[model.Partition]*model.Log{}
 	for _, p := range d.order {
-		logs[p] = t.wantCommitted(p, 0)
+		logs[p] = t.wantCommitted(p, d.bases[p][0])
 	}
 	t.wantWholeDeed(d, logs)
-	return logs
 }
 
 // wantWholeDeed is wantDone for logs that were read already.

@@ -20,7 +20,7 @@ func restartWhileOpen(t *trial) {
 	for range 2 {
 		d := t.deed(t.producerFor(t.newID(), longestTimeout))
 		for _, p := range ps {
-			at := d.write(p, 1)
+			at := d.write(p)
 			if _, known := first[p]; !known {
 				first[p] = at
 			}
@@ -40,7 +40,7 @@ func restartWhileOpen(t *trial) {
 		t.wantStillOpen(deeds, first, true)
 	}
 	for i, d := range deeds {
-		d.write(ps[0], 1)
+		d.write(ps[0])
 		d.end(i == 0)
 		for _, p := range ps {
 			t.awaitMarker(p, d.gen.id, 1)
@@ -81,7 +81,7 @@ func restartEmptyOpen(t *trial) {
 	used.add(p)
 	unused.add(p)
 	t.whole()
-	concerned := []int32{t.leader(p), t.coordinator(used.name, ofTransaction), t.coordinator(unused.name, ofTransaction)}
+	concerned := []int32{t.leader(p), used.coordinator(), unused.coordinator()}
 	slices.Sort(concerned)
 	for _, broker := range slices.Compact(concerned) {
 		t.takeAway(actStop, broker)

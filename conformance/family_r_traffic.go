@@ -73,7 +73,7 @@ func (d *deed) tryJoinAndWrite(p model.Partition) reply {
 			return r
 		}
 	}
-	return d.tryWrite(p, 1)
+	return d.tryWrite(p)
 }
 
 // ended is how many transactions were over so far.

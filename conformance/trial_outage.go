@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"example.com/readcommitted/conformance/internal/model"
 	"example.com/readcommitted/conformance/internal/wire"
 )
 
@@ -136,13 +134,4 @@ func (t *trial) partsMissing() string {
 		}
 	}
 	return ""
-}
-
-// leaders are the brokers that lead some partitions now, in order.
-func (t *trial) leaders(ps []model.Partition) []int32 {
-	all := map[int32]bool{}
-	for _, p := range ps {
-		all[t.refresh(p)] = true
-	}
-	return slices.Sorted(maps.Keys(all))
 }

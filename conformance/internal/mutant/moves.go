@@ -85,8 +85,7 @@ func elsewhere(damage func(fetched, *model.Log)) Damage {
 // leader moved are of the other type, and the lists go with them.
 func tornByMove() Damage {
 	since := map[model.Partition]int64{} // the first offset that only a new leader had
-	var damage Damage
-	damage = elsewhere(func(f fetched, _ *model.Log) {
+	damage := elsewhere(func(f fetched, _ *model.Log) {
 		if _, known := since[f.partition]; !known {
 			since[f.partition] = f.HighWatermark
 		}
