@@ -139,6 +139,7 @@ func outcomeOf(s model.Severity) (outcome Outcome, bad bool) {
 		return Fail, true
 	case model.Warning:
 		return Warn, true
+	case model.Fact:
 	}
 	return Pass, false
 }

