@@ -1,0 +1,154 @@
+package conformance
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"example.com/readcommitted/conformance/internal/history"
+	"example.com/readcommitted/conformance/internal/model"
+)
+
+// Sizes of the histories of family X.
+const (
+	historyPartitions   = 4
+	historyProducers    = 6
+	historyPlain        = 2
+	historyTransactions = 120 // of each producer
+	historyPause        = 16 * time.Millisecond
+	historyAtMost       = 40 * time.Second // a slow cluster gets through less of its plan
+	historyLag          = 2000             // offsets that readers may be behind
+
+	leastCommitted = 60
+	leastAborted   = 30
+	leastReplaced  = 10
+	leastAnswers   = 20 // with records, while producers were at work
+)
+
+// randomRun is a plan that is carried out.
+type randomRun struct {
+	t     *trial
+	plan  history.Plan
+	names []string // transactional IDs by actor, "" for those without
+	ps    []model.Partition
+	check *history.Checker
+	limit time.Time
+
+	log     *history.Reader
+	readers []*randomReader  // the checker's own, at read_committed
+	clients []*randomReading // of readers under judgement
+
+	producing sync.WaitGroup
+	settled   atomic.Bool // producers are through, and truths are known
+	truths    []truth     // by partition, from settled on
+
+	committed, aborted, replaced, answers atomic.Int64
+}
+
+// judgeHistory makes a plan of a shape, carries it out and judges it.
+func (t *trial) judgeHistory(s history.Shape) {
+	s.Partitions, s.Producers, s.Plain = historyPartitions, historyProducers, historyPlain
+	s.Transactions, s.Pause = historyTransactions, historyPause
+	plan := history.NewPlan(t.rand.Uint64(), s)
+	t.fact("seed %d makes plan %016x: %d producers, %d transactions and batches without one in %d partitions",
+		t.run.config.Seed, plan.Hash(), len(plan.Actors), plan.Transactions(), plan.Partitions)
+	x := t.carryOut(plan, t.run.config.Clients)
+	x.witness(s)
+	x.judge()
+}
+
+// witness says what has to have happened. What is found needs no more to be so.
+func (x *randomRun) witness(s history.Shape) {
+	t, broken := x.t, x.broken()
+	t.fact("%d transactions were committed, %d aborted, %d producers replaced; %d answers had records meanwhile",
+		x.committed.Load(), x.aborted.Load(), x.replaced.Load(), x.answers.Load())
+	want := func(what string, n, least int64) {
+		t.witness(broken || n >= least, "%d %s, of at least %d", n, what, least)
+	}
+	want("transactions were committed", x.committed.Load(), leastCommitted)
+	want("transactions were aborted", x.aborted.Load(), leastAborted)
+	want("answers had records while producers were at work", x.answers.Load(), leastAnswers)
+	if s.Crashes {
+		want("producers were replaced", x.replaced.Load(), leastReplaced)
+	}
+	unjudged, hidden := x.check.Unjudged()
+	t.witness(unjudged == 0, "%d records could not be judged: readers were too far behind", unjudged)
+	if hidden > 0 {
+		t.fact("%d records of aborted transactions are not shown at read_uncommitted", hidden)
+	}
+}
+
+// carryOut runs producers and readers until all is written and read.
+func (t *trial) carryOut(plan history.Plan, clients []Client) *randomRun {
+	x := &randomRun{t: t, plan: plan, limit: time.Now().Add(t.bound(historyAtMost)), ps: t.partitions(int32(plan.Partitions))}
+	x.check = history.NewChecker(x.number(), plan.Partitions)
+	x.log = x.check.Log()
+	for i := range historyReaders {
+		x.readers = append(x.readers, &randomReader{x: x, Reader: x.check.Reader(fetchReader), number: i})
+	}
+	x.openClients(clients)
+	defer x.closeClients()
+	var all []func()
+	for n, a := range plan.Actors {
+		x.names = append(x.names, x.name(n, a))
+		x.producing.Add(1)
+		all = append(all, func() {
+			defer x.producing.Done()
+			x.produce(n, a)
+		})
+	}
+	for i := range x.ps {
+		all = append(all, func() { x.readLog(i) })
+		for _, r := range x.readers {
+			random := rand.New(rand.NewPCG(t.rand.Uint64(), uint64(i)))
+			all = append(all, func() { r.follow(i, random) })
+		}
+	}
+	for _, r := range x.clients {
+		all = append(all, r.follow)
+	}
+	all = append(all, x.settle)
+	t.together(all...)
+	return x
+}
+
+// number tells this history's records from those of any other.
+func (x *randomRun) number() uint64 {
+	h := fnv.New64a()
+	_, _ = fmt.Fprint(h, x.ps[0].Topic)
+	return h.Sum64()
+}
+
+// settle ends what is left open once the producers are through, and works out
+// what there is to be read.
+func (x *randomRun) settle() {
+	x.producing.Wait()
+	t := x.t
+	for n, name := range x.names {
+		if name != "" {
+			x.begin(n)
+		}
+	}
+	for i, p := range x.ps {
+		if !t.settle(p) {
+			x.stuck(i)
+		}
+		x.truths = append(x.truths, t.truth(p, model.ReadCommitted))
+	}
+	x.settled.Store(true)
+}
+
+// stuck ends the history: nothing is open any more, and something holds records
+// back all the same.
+func (x *randomRun) stuck(partition int) {
+	p := x.ps[partition]
+	high, lso := x.t.highWatermark(p), x.t.lso(p)
+	x.t.reportAs(Live, p, lso, fmt.Sprintf("LSO %d, the high watermark, within %s: no transaction is open", high, x.t.bound(settled)), fmt.Sprintf("LSO %d", lso))
+	x.t.stop(Inconclusive, "records of "+p.String()+" stay held back")
+}
+
+// broken reports whether the cluster was seen to be wrong.
+func (x *randomRun) broken() bool { return x.check.Saw("", fetchReader) }
