@@ -19,7 +19,7 @@ const (
 	historyPlain        = 2
 	historyTransactions = 120 // of each producer
 	historyPause        = 16 * time.Millisecond
-	historyAtMost       = 40 * time.Second // a slow cluster gets through less of its plan
+	historyAtMost       = 15 * time.Second // a slow cluster gets through less of its plan
 	historyLag          = 2000             // offsets that readers may be behind
 
 	leastCommitted = 60
