@@ -186,6 +186,7 @@ func (r *Reader) pass(l *lane, last, number uint64, offset int64) {
 		case from > to:
 		case r.log:
 			r.miss(p, from, to)
+		case p.txn.told == dead || p.logged == Aborted: // what it got of it is wrong already
 		case from > p.first || to < p.last:
 			r.c.accuse(p, Torn, r.name, offset, fmt.Sprintf("all of its %d records in the partition, or none", p.last-p.first+1),
 				fmt.Sprintf("without numbers %d to %d", from, to))

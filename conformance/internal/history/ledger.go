@@ -204,7 +204,7 @@ func (c *Checker) weigh(p *part) {
 	case t.told == dead && p.logged == Committed:
 		c.accuse(p, WrongCommit, "", -1, "no COMMIT marker: nobody committed", "a COMMIT marker")
 	}
-	if t.told == committed || p.logged == Committed {
+	if t.told == committed || p.logged == Committed && t.told != dead {
 		for _, s := range p.skips {
 			c.accuse(p, Lost, s.reader, s.offset, "its records: it is committed", fmt.Sprintf("the reader passed by at offset %d", s.offset))
 		}
