@@ -29,4 +29,14 @@ var familyX = []*Scenario{
 		levels:      anyLevel,
 		run:         func(t *trial) { t.judgeHistory(history.Shape{Crashes: true}) },
 	},
+	{
+		ID: "X-03", Name: "random-network", Class: Must, Profile: Extended, Typical: 15 * time.Second, Limit: 4 * time.Minute,
+		Requirement: "what X-01 requires holds where the network fails: requests and answers late, lost, or cut, and requests that arrive after their sender has gone",
+		Consequence: "a network that fails shows up as records that nobody committed, or takes committed ones with it",
+		Witness:     "what X-01 wants, and at least 20 requests of producers met a fault and 10 producers were replaced",
+		Log:         "as X-02; a third of the transactions meets a fault, and so does one in six fetches of the clients",
+		Known:       "KAFKA-17754, which needs a client that says EndTxn again without a new epoch: V-03 has that, these producers do not; Bufstream 0.1.0, after short pauses",
+		levels:      anyLevel, faulty: true,
+		run: func(t *trial) { t.judgeHistory(history.Shape{Crashes: true, Faults: true}) },
+	},
 }

@@ -25,6 +25,7 @@ const (
 	leastCommitted = 60
 	leastAborted   = 30
 	leastReplaced  = 10
+	leastFaults    = 20
 	leastAnswers   = 20 // with records, while producers were at work
 )
 
@@ -36,6 +37,7 @@ type randomRun struct {
 	ps    []model.Partition
 	check *history.Checker
 	limit time.Time
+	wild  bool // the network fails
 
 	log     *history.Reader
 	readers []*randomReader  // the checker's own, at read_committed
@@ -57,7 +59,8 @@ func (t *trial) judgeHistory(s history.Shape) {
 		t.run.config.Seed, plan.Hash(), len(plan.Actors), plan.Transactions(), plan.Partitions)
 	x := t.carryOut(plan, t.run.config.Clients)
 	x.witness(s)
-	x.judge()
+	x.reread()
+	x.judge(x.shrunk())
 }
 
 // witness says what has to have happened. What is found needs no more to be so.
@@ -71,8 +74,12 @@ func (x *randomRun) witness(s history.Shape) {
 	want("transactions were committed", x.committed.Load(), leastCommitted)
 	want("transactions were aborted", x.aborted.Load(), leastAborted)
 	want("answers had records while producers were at work", x.answers.Load(), leastAnswers)
-	if s.Crashes {
+	if s.Crashes || s.Faults {
 		want("producers were replaced", x.replaced.Load(), leastReplaced)
+	}
+	if s.Faults {
+		t.fact("%d requests of producers met a fault of the network", t.network.Done())
+		want("requests met a fault of the network", int64(t.network.Done()), leastFaults)
 	}
 	unjudged, hidden := x.check.Unjudged()
 	t.witness(unjudged == 0, "%d records could not be judged: readers were too far behind", unjudged)
@@ -83,7 +90,10 @@ func (x *randomRun) witness(s history.Shape) {
 
 // carryOut runs producers and readers until all is written and read.
 func (t *trial) carryOut(plan history.Plan, clients []Client) *randomRun {
-	x := &randomRun{t: t, plan: plan, limit: time.Now().Add(t.bound(historyAtMost)), ps: t.partitions(int32(plan.Partitions))}
+	x := &randomRun{
+		t: t, plan: plan, wild: t.network != nil,
+		limit: time.Now().Add(t.bound(historyAtMost)), ps: t.partitions(int32(plan.Partitions)),
+	}
 	x.check = history.NewChecker(x.number(), plan.Partitions)
 	x.log = x.check.Log()
 	for i := range historyReaders {
@@ -127,6 +137,9 @@ func (x *randomRun) number() uint64 {
 func (x *randomRun) settle() {
 	x.producing.Wait()
 	t := x.t
+	if t.network != nil {
+		t.network.Wait()
+	}
 	for n, name := range x.names {
 		if name != "" {
 			x.begin(n)

@@ -13,23 +13,28 @@ import (
 // rereads is how often a partition is read again from a random offset.
 const rereads = 3
 
-// judge reads everything anew, and reports what was found.
-func (x *randomRun) judge() {
+// reread reads everything anew.
+func (x *randomRun) reread() {
 	random := rand.New(rand.NewPCG(x.t.rand.Uint64(), 1))
 	for i, w := range x.truths {
 		x.sameAsTruth(i, w)
 		for range rereads {
-			x.reread(i, w, random)
+			x.rereadFrom(i, w, random)
 		}
 	}
+}
+
+// judge reports what was found, with the plan that shows it.
+func (x *randomRun) judge(shown string) {
 	found, all := x.check.Anomalies()
+	shown = fmt.Sprintf("%d anomalies in all, with seed %d, plan %016x: %s", all, x.t.run.config.Seed, x.plan.Hash(), shown)
 	for _, a := range found {
 		if clientOf(a.Reader) == "" {
-			x.report(OfCluster, a, all)
+			x.report(OfCluster, a, shown)
 		}
 	}
 	for i := range x.ps {
-		x.judgeClients(i, found, all)
+		x.judgeClients(i, found, shown)
 		x.t.compareFrom(x.truths[i])
 	}
 }
@@ -54,9 +59,9 @@ func (x *randomRun) sameAsTruth(i int, w truth) {
 	}
 }
 
-// reread reads a partition at rest from a random offset on, in answers of odd
+// rereadFrom reads a partition at rest from a random offset on, in answers of odd
 // sizes.
-func (x *randomRun) reread(i int, w truth, random *rand.Rand) {
+func (x *randomRun) rereadFrom(i int, w truth, random *rand.Rand) {
 	if w.end <= w.start {
 		return
 	}
@@ -100,7 +105,7 @@ func clientOf(reader string) string {
 
 // judgeClients reports what clients got of a partition, if the cluster's own
 // answers do not explain it.
-func (x *randomRun) judgeClients(i int, found []history.Anomaly, all int) {
+func (x *randomRun) judgeClients(i int, found []history.Anomaly, shown string) {
 	j := judgement{t: x.t, truth: x.truths[i]}
 	var troubled, audited readings
 	for _, r := range x.clients {
@@ -120,7 +125,7 @@ func (x *randomRun) judgeClients(i int, found []history.Anomaly, all int) {
 		case x.broken() || j.clusterAtFault(otherwise):
 			x.t.factOnce(fmt.Sprintf("client %s: %s, by answers that are wrong", name, a.Kind))
 		default:
-			x.report(OfClient(name), a, all)
+			x.report(OfClient(name), a, shown)
 		}
 	}
 	for _, r := range troubled {
@@ -132,7 +137,7 @@ func (x *randomRun) judgeClients(i int, found []history.Anomaly, all int) {
 }
 
 // report makes a finding of an anomaly.
-func (x *randomRun) report(subject Subject, a history.Anomaly, all int) {
+func (x *randomRun) report(subject Subject, a history.Anomaly, shown string) {
 	class := Must
 	if a.Kind == history.Stuck {
 		class = Live
@@ -141,18 +146,6 @@ func (x *randomRun) report(subject Subject, a history.Anomaly, all int) {
 	x.t.weigh(class, Finding{
 		Subject: subject, Requirement: x.t.scenario.Requirement, Consequence: x.t.scenario.Consequence,
 		Topic: p.Topic, Partition: p.Index, Offset: a.Offset, Expected: a.Expected,
-		Observed: fmt.Sprintf("%s: %s; %d anomalies in all, with seed %d, plan %016x: %s",
-			a.Kind, a.Observed, all, x.t.run.config.Seed, x.plan.Hash(), planShown(x.plan)),
+		Observed: fmt.Sprintf("%s: %s; %s", a.Kind, a.Observed, shown),
 	})
-}
-
-// planLength bounds a plan in a line of evidence.
-const planLength = 600
-
-func planShown(p history.Plan) string {
-	text := strings.TrimSpace(strings.ReplaceAll(p.String(), "\n", "; "))
-	if len(text) > planLength {
-		return fmt.Sprintf("%d transactions of %d producers, too many to show", p.Transactions(), len(p.Actors))
-	}
-	return text
 }

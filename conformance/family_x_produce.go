@@ -26,13 +26,23 @@ func (x *randomRun) name(_ int, a history.Actor) string {
 	return x.t.newID()
 }
 
+// begins is how often a producer asks for its ID while the network fails.
+const begins = 5
+
 // begin is a new producer for an actor, which ends what an older one left open.
 func (x *randomRun) begin(n int) *producer {
 	w := x.t.idle(x.names[n], defaultTimeout)
 	if x.plan.Actors[n].Old {
 		w.level = TV1
 	}
-	w.init()
+	for range begins {
+		if !x.wild || w.tryInit().ok() {
+			break
+		}
+	}
+	if w.id < 0 {
+		w.init()
+	}
 	return w
 }
 
@@ -61,24 +71,38 @@ func (a *actor) carryOut(plan history.Txn) {
 	a.number++
 	tx := a.x.check.Begin(a.n, a.incarnation, a.number, plan)
 	last := len(plan.Writes) - 1
+	a.arm(plan, history.OnAdd)
+	defer a.disarm()
 	for i, w := range plan.Writes {
+		if i == last {
+			a.arm(plan, history.OnWrite)
+		}
 		if plan.Ending == history.Crash && i == last {
 			a.crash(tx, w)
 			break
 		}
-		a.writes(tx, w, plan.Ending == history.Plain)
+		if !a.writes(tx, w, plan.Ending == history.Plain) {
+			tx.Dead()
+			a.replace()
+			return
+		}
 		if w.Pause > 0 {
 			a.t.pause(w.Pause, "the next step of a producer")
 		}
 	}
+	a.arm(plan, history.OnEnd)
+	a.arm(plan, history.OnBegin)
 	a.finish(tx, plan)
 }
 
-// writes sends one batch, which has to be taken.
-func (a *actor) writes(tx *history.Transaction, w history.Write, plain bool) {
+// writes sends one batch, and reports whether it was taken. It has to be, where
+// the network works.
+func (a *actor) writes(tx *history.Transaction, w history.Write, plain bool) bool {
 	p := a.x.ps[w.Partition]
 	if a.transactional() && a.level < TV2 && !a.part[p] {
-		a.add(p)
+		if r := a.tryAdd(p); !r.ok() {
+			return a.lost(r, "AddPartitionsToTxn")
+		}
 	}
 	values := tx.Values(w.Partition, w.Records, a.number%61)
 	if plain {
@@ -90,11 +114,31 @@ func (a *actor) writes(tx *history.Transaction, w history.Write, plain bool) {
 	case r.in([]*kerr.Error{kerr.DuplicateSequenceNumber}): // it is there, and nobody says where
 		a.sequence[p] += int32(w.Records)
 	default:
-		r.unusable(a.t, "Produce to "+p.String())
+		return a.lost(r, "Produce to "+p.String())
 	}
 	if plain {
 		tx.Committed()
 	}
+	return true
+}
+
+// lost is what a request comes to that did not work: nobody knows, where the
+// network fails.
+func (a *actor) lost(r reply, what string) bool {
+	if !a.x.wild || !a.transactional() {
+		r.unusable(a.t, what)
+	}
+	return false
+}
+
+// ends ends the transaction, and reports whether that is known to have worked.
+func (a *actor) ends(commit bool) bool {
+	if r := a.tryEnd(commit); !r.ok() {
+		a.lost(r, "EndTxn")
+		a.replace()
+		return false
+	}
+	return true
 }
 
 // finish ends a transaction as its plan says.
@@ -102,13 +146,15 @@ func (a *actor) finish(tx *history.Transaction, plan history.Txn) {
 	switch plan.Ending {
 	case history.Commit:
 		tx.Committing(time.Now())
-		a.end(true)
-		tx.Committed()
-		a.x.committed.Add(1)
+		if a.ends(true) {
+			tx.Committed()
+			a.x.committed.Add(1)
+		}
 	case history.Abort:
 		tx.Dead()
-		a.end(false)
-		a.x.aborted.Add(1)
+		if a.ends(false) {
+			a.x.aborted.Add(1)
+		}
 	case history.Leave:
 		tx.Committing(time.Now())
 		a.leaveCommitting()
@@ -137,7 +183,10 @@ func (a *actor) replace() {
 func (a *actor) crash(tx *history.Transaction, w history.Write) {
 	t, p := a.t, a.x.ps[w.Partition]
 	if a.level < TV2 && !a.part[p] {
-		a.add(p)
+		if r := a.tryAdd(p); !r.ok() {
+			a.lost(r, "AddPartitionsToTxn")
+			return // without a write: it is gone all the same
+		}
 	}
 	raw, err := a.batch(p, tx.Values(w.Partition, w.Records, 0)).Encode()
 	if err != nil {

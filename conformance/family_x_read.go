@@ -145,10 +145,15 @@ type randomReading struct {
 
 // openClients begins to read every partition with every client.
 func (x *randomRun) openClients(clients []Client) {
+	network := x.readerNetwork()
 	for _, c := range clients {
 		seen := x.check.Reader(clientReader(c))
 		for i, p := range x.ps {
-			if r := x.t.open(c, Assignment{Topic: p.Topic, Partition: p.Index, Committed: true}); r != nil {
+			a := Assignment{Topic: p.Topic, Partition: p.Index, Committed: true}
+			if network != nil {
+				a.Dial = network.Dial
+			}
+			if r := x.t.open(c, a); r != nil {
 				x.clients = append(x.clients, &randomReading{reading: r, x: x, i: i, seen: seen})
 			} else {
 				seen.Leave()

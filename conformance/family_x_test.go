@@ -12,7 +12,7 @@ import (
 func TestRandomHistoriesOnGoodClusters(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, kafkatest.Config{}, func(t *testing.T, c *kafkatest.Cluster) {
-		for _, id := range []string{"X-01", "X-02"} {
+		for _, id := range []string{"X-01", "X-02", "X-03"} {
 			t.Run(id, func(t *testing.T) {
 				report := judgedBy(t.Context(), t, c, func(config *Config) {
 					config.Clients = []Client{&fakeReader{seeds: c.Addrs()}}

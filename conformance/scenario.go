@@ -22,7 +22,9 @@ type Scenario struct {
 	levels levels
 	// alone: it measures time, so that nothing runs beside it.
 	alone bool
-	run   func(*trial)
+	// faulty: its connections are those of a network that fails when told to.
+	faulty bool
+	run    func(*trial)
 }
 
 // defaultLimit bounds a scenario that names no limit of its own.

@@ -30,6 +30,38 @@ func (e Ending) String() string {
 // mayShow reports whether a reader may ever get such records.
 func (e Ending) mayShow() bool { return e == Plain || e == Commit || e == Leave }
 
+// Fault is what a request of a transaction meets on its way.
+type Fault uint8
+
+// The faults.
+const (
+	NoFault Fault = iota
+	Delay         // the request comes later
+	Stall         // the answer comes later
+	Drop          // the answer is lost
+	Cut           // the request is lost half-way
+	Late          // its sender has gone by the time that it arrives
+	faults
+)
+
+func (f Fault) String() string {
+	return [...]string{"", "delayed", "stalled", "dropped", "cut", "late"}[f]
+}
+
+// Step is a kind of request of a transaction.
+type Step uint8
+
+// The steps.
+const (
+	OnAdd   Step = iota // the first AddPartitionsToTxn, of producers that send it
+	OnWrite             // the last Produce
+	OnEnd               // EndTxn
+	OnBegin             // the InitProducerId after it, of producers that are replaced
+	steps
+)
+
+func (s Step) String() string { return [...]string{"add", "write", "end", "begin"}[s] }
+
 // Plan is what happens, without when: the same seed and shape make the same
 // plan.
 type Plan struct {
@@ -47,6 +79,9 @@ type Actor struct {
 type Txn struct {
 	Writes []Write
 	Ending Ending
+	Fault  Fault
+	On     Step          // of Fault
+	Wait   time.Duration // of Fault, if it has one
 }
 
 // Write is one batch, and the pause after it.
@@ -63,6 +98,7 @@ type Shape struct {
 	Transactions int // of each producer
 	Pause        time.Duration
 	Crashes      bool // producers go away, come back and are replaced
+	Faults       bool // requests of producers with transactions fail on their way
 }
 
 // NewPlan makes a plan.
@@ -87,6 +123,13 @@ func (s Shape) transaction(r *rand.Rand) Txn {
 	t := Txn{Ending: s.ending(r)}
 	for range 1 + r.IntN(4) {
 		t.Writes = append(t.Writes, s.write(r))
+	}
+	if s.Faults && r.IntN(3) == 0 {
+		t.Fault, t.On = 1+Fault(r.IntN(int(faults-1))), Step(r.IntN(int(steps)))
+		t.Wait = time.Duration(20+r.IntN(280)) * time.Millisecond
+		if t.On == OnBegin && t.Fault == Late {
+			t.Fault = Drop // it would end a transaction of its own producer, rightly
+		}
 	}
 	return t
 }
@@ -153,7 +196,11 @@ func (t Txn) String() string {
 			fmt.Fprintf(&b, "+%v", w.Pause.Round(time.Microsecond))
 		}
 	}
-	return b.String() + " " + t.Ending.String()
+	b.WriteString(" " + t.Ending.String())
+	if t.Fault != NoFault {
+		fmt.Fprintf(&b, " (%s %s, %v)", t.On, t.Fault, t.Wait)
+	}
+	return b.String()
 }
 
 // Hash tells plans apart.

@@ -40,6 +40,16 @@ func TestPlansHaveAllThatTheirShapeAsksFor(t *testing.T) {
 	for e := range endings {
 		require.Positive(t, all[e], e)
 	}
+	wild := shape
+	wild.Faults = true
+	seen := map[string]bool{}
+	for _, a := range NewPlan(3, wild).Actors {
+		for _, txn := range a.Txns {
+			seen[txn.Fault.String()], seen[txn.On.String()] = true, true
+			require.False(t, txn.Fault == Late && txn.On == OnBegin)
+		}
+	}
+	require.Len(t, seen, int(faults)+int(steps))
 	calm := shape
 	calm.Crashes = false
 	require.Len(t, count(calm), 3)
@@ -69,6 +79,11 @@ func TestPlansShrink(t *testing.T) {
 		require.Equal(t, len(culprits), small.writes(), small.String())
 		require.False(t, small.paused())
 		require.Len(t, small.Actors, len(p.Actors), "actors keep their numbers")
+	}
+	wild := shape
+	wild.Faults = true
+	for _, a := range Shrink(NewPlan(5, wild), blames("zombie")).Actors {
+		require.False(t, slices.ContainsFunc(a.Txns, func(t Txn) bool { return t.Fault != NoFault }))
 	}
 	require.Equal(t, p, Shrink(p, func(Plan) bool { return false }), "nothing smaller fails")
 	tries := 0

@@ -1,10 +1,13 @@
 package history
 
-// Shrink looks for a smaller plan that fails too: without some producers, then
-// without some transactions, then without some writes, then with shorter
-// pauses. fails has to answer false when there is no time left. The plan itself
+// Shrink looks for a smaller plan that fails too: without faults, without some
+// producers, then without some transactions, then without some writes, then with
+// shorter pauses. fails has to answer false when there is no time left. The plan itself
 // is returned if nothing smaller fails.
 func Shrink(p Plan, fails func(Plan) bool) Plan {
+	if calm := p.withoutFaults(); calm.Hash() != p.Hash() && fails(calm) {
+		p = calm
+	}
 	actors := make([]int, 0, len(p.Actors))
 	for i, a := range p.Actors {
 		if len(a.Txns) > 0 {
@@ -66,6 +69,13 @@ func reduce(n int, fails func(keep []bool) bool) []bool {
 		}
 	}
 	return keep
+}
+
+func (p Plan) withoutFaults() Plan {
+	return p.filter(func(_ int, t Txn) (Txn, bool) {
+		t.Fault, t.On, t.Wait = NoFault, 0, 0
+		return t, true
+	})
 }
 
 func (p Plan) withActors(actors []int, keep []bool) Plan {
