@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,7 +20,8 @@ const (
 	historyPlain        = 2
 	historyTransactions = 120 // of each producer
 	historyPause        = 16 * time.Millisecond
-	historyAtMost       = 15 * time.Second // a slow cluster gets through less of its plan
+	historyTime         = 15 * time.Second // a slow cluster gets through less of its plan
+	historyAtMost       = 90 * time.Second // where it takes long to see enough
 	historyLag          = 2000             // offsets that readers may be behind
 
 	leastCommitted = 60
@@ -36,7 +38,7 @@ type randomRun struct {
 	names []string // transactional IDs by actor, "" for those without
 	ps    []model.Partition
 	check *history.Checker
-	limit time.Time
+	begun time.Time
 	wild  bool // the network fails
 
 	log     *history.Reader
@@ -48,6 +50,11 @@ type randomRun struct {
 	truths    []truth     // by partition, from settled on
 
 	committed, aborted, replaced, answers atomic.Int64
+
+	did []atomic.Int64 // transactions by actor
+
+	mu       sync.Mutex
+	evidence map[int][]string // by partition, the exchanges before something was found
 }
 
 // judgeHistory makes a plan of a shape, carries it out and judges it.
@@ -61,6 +68,23 @@ func (t *trial) judgeHistory(s history.Shape) {
 	x.witness(s)
 	x.reread()
 	x.judge(x.shrunk())
+}
+
+// goesOn reports whether producers have time to go on with the plan, and reason.
+func (x *randomRun) goesOn() bool {
+	ran := time.Since(x.begun)
+	enough := x.committed.Load() >= leastCommitted && x.aborted.Load() >= leastAborted
+	return !x.broken() && (ran < x.t.bound(historyTime) || ran < x.t.bound(historyAtMost) && !enough)
+}
+
+// done is the part of the plan that was carried out.
+func (x *randomRun) done() history.Plan {
+	p := x.plan
+	p.Actors = slices.Clone(p.Actors)
+	for i := range p.Actors {
+		p.Actors[i].Txns = p.Actors[i].Txns[:x.did[i].Load()]
+	}
+	return p
 }
 
 // witness says what has to have happened. What is found needs no more to be so.
@@ -91,8 +115,8 @@ func (x *randomRun) witness(s history.Shape) {
 // carryOut runs producers and readers until all is written and read.
 func (t *trial) carryOut(plan history.Plan, clients []Client) *randomRun {
 	x := &randomRun{
-		t: t, plan: plan, wild: t.network != nil,
-		limit: time.Now().Add(t.bound(historyAtMost)), ps: t.partitions(int32(plan.Partitions)),
+		t: t, plan: plan, wild: t.network != nil, begun: time.Now(), ps: t.partitions(int32(plan.Partitions)),
+		did: make([]atomic.Int64, len(plan.Actors)), evidence: map[int][]string{},
 	}
 	x.check = history.NewChecker(x.number(), plan.Partitions)
 	x.log = x.check.Log()
@@ -165,3 +189,17 @@ func (x *randomRun) stuck(partition int) {
 
 // broken reports whether the cluster was seen to be wrong.
 func (x *randomRun) broken() bool { return x.check.Saw("", fetchReader) }
+
+// notice keeps the exchanges about a partition when something was found.
+func (x *randomRun) notice(i int) {
+	if !x.broken() {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.evidence[i] == nil {
+		x.t.mu.Lock()
+		defer x.t.mu.Unlock()
+		x.evidence[i] = x.t.trace.last(evidenceLines, x.ps[i])
+	}
+}

@@ -146,6 +146,6 @@ func (x *randomRun) report(subject Subject, a history.Anomaly, shown string) {
 	x.t.weigh(class, Finding{
 		Subject: subject, Requirement: x.t.scenario.Requirement, Consequence: x.t.scenario.Consequence,
 		Topic: p.Topic, Partition: p.Index, Offset: a.Offset, Expected: a.Expected,
-		Observed: fmt.Sprintf("%s: %s; %s", a.Kind, a.Observed, shown),
+		Observed: fmt.Sprintf("%s: %s; %s", a.Kind, a.Observed, shown), Exchanges: x.evidence[a.Partition],
 	})
 }

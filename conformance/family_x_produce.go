@@ -53,9 +53,10 @@ func (x *randomRun) produce(n int, plan history.Actor) {
 	}
 	a := &actor{producer: x.begin(n), x: x, n: n, old: plan.Old}
 	for _, txn := range plan.Txns {
-		if x.keepPace(); time.Now().After(x.limit) || x.broken() {
+		if x.keepPace(); !x.goesOn() {
 			return
 		}
+		x.did[n].Add(1)
 		a.carryOut(txn)
 	}
 }

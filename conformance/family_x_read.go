@@ -27,6 +27,7 @@ func (x *randomRun) readLog(i int) {
 		for k := range a.Batches {
 			x.logged(i, &a.Batches[k])
 		}
+		x.notice(i)
 		next = a.End()
 	}
 	x.log.Finish(i, x.truths[i].log.End)
@@ -90,6 +91,7 @@ func (r *randomReader) follow(i int, random *rand.Rand) {
 		a := x.fetch(p, next, spec)
 		r.wantBounds(i, a, &bounds)
 		r.take(i, a)
+		x.notice(i)
 		if a.End() > next || !settled {
 			next, deadline = a.End(), time.Now().Add(x.t.bound(stuck))
 		} else if time.Now().After(deadline) {
