@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"net"
 	"time"
 )
 
@@ -20,6 +21,10 @@ type Assignment struct {
 	Partition int32
 	Offset    int64 // where to begin
 	Committed bool  // at read_committed, else at read_uncommitted
+
+	// Dial makes the client's connections, TLS included; nil: it makes them
+	// itself.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	// MaxWait is how long a Fetch may wait at the broker for something to come;
 	// 0: as long as the client has it by default.

@@ -41,7 +41,11 @@ func (f *fakeReader) Open(ctx context.Context, from Assignment) (Session, error)
 	if f.flaw == absent {
 		return nil, errors.New("no such client")
 	}
-	client, err := kgo.NewClient(kgo.SeedBrokers(f.seeds...))
+	opts := []kgo.Opt{kgo.SeedBrokers(f.seeds...)}
+	if from.Dial != nil {
+		opts = append(opts, kgo.Dialer(from.Dial))
+	}
+	client, err := kgo.NewClient(opts...)
 	if err != nil {
 		return nil, err
 	}

@@ -57,6 +57,8 @@ type Config struct {
 	// assertionsOnly leaves the invariants out, to measure what the scenarios
 	// themselves find.
 	assertionsOnly bool
+	// noShrinking leaves out the search for a smaller plan that fails too.
+	noShrinking bool
 }
 
 // Event is a step of a run.

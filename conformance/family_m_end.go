@@ -100,18 +100,25 @@ func commitAndLeave(t *trial) {
 func (w *producer) leaveCommitting() {
 	t, req := w.t, w.endRequest(true)
 	broker := w.coordinator()
+	t.endingAll(w.name)
+	e := t.sendAndLeave(broker, req)
+	t.witness(!e.Sent.IsZero(), "the commit was not sent")
+}
+
+// sendAndLeave sends a request on a connection of its own, which it closes
+// without waiting for the answer.
+func (t *trial) sendAndLeave(broker int32, req kmsg.Request) *wire.Exchange {
 	conn, err := t.client.Fresh(t.ctx, broker)
 	if err != nil {
-		t.undecided("a connection to the coordinator: %v", err)
+		t.undecided("a connection to broker %d: %v", broker, err)
 	}
 	defer conn.Close()
-	t.endingAll(w.name)
 	e := conn.SendAndLeave(t.ctx, req)
 	t.remember(step{exchange: e})
 	if !errors.Is(e.Err, wire.ErrCut) {
-		t.broken("EndTxn", e)
+		t.broken(kmsg.NameForKey(req.Key()), e)
 	}
-	t.witness(!e.Sent.IsZero(), "the commit was not sent")
+	return e
 }
 
 // wantSameEnd asserts that what a transaction wrote ended alike everywhere, and

@@ -49,7 +49,7 @@ func runVia(t *testing.T, checker, readers []string, config Config) *Report {
 	t.Helper()
 	config.Options, config.RunID = []kgo.Opt{kgo.SeedBrokers(checker...)}, newRunID(t)
 	config.Clients = []Client{&fakeReader{seeds: readers}}
-	config.assertionsOnly, config.AllowAdmin = true, true
+	config.assertionsOnly, config.noShrinking, config.AllowAdmin = true, true, true
 	report, err := Run(t.Context(), config)
 	require.NoError(t, err)
 	return report

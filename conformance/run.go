@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/readcommitted/conformance/internal/model"
+	"example.com/readcommitted/conformance/internal/netfault"
 	"example.com/readcommitted/conformance/internal/wire"
 )
 
@@ -182,7 +183,13 @@ func (r *run) trial(ctx context.Context, s *Scenario, level Level, attempt int) 
 		places: map[model.Partition]*place{},
 	}
 	made := newSteps()
-	t.client = wire.New(r.wire, made.watch)
+	how := r.wire
+	if s.faulty {
+		t.network = netfault.New(how.Dial)
+		how.Dial = t.network.Dial
+		defer t.network.Wait()
+	}
+	t.client = wire.New(how, made.watch)
 	defer t.client.Close()
 	t.play()
 	footprint := made.footprint()

@@ -28,7 +28,9 @@ type Scenario struct {
 	// ownTopics: it does something to whole topics, such as deleting one, so that
 	// it never shares one with others.
 	ownTopics bool
-	run       func(*trial)
+	// faulty: its connections are those of a network that fails when told to.
+	faulty bool
+	run    func(*trial)
 }
 
 // defaultLimit bounds a scenario that names no limit of its own.

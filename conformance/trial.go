@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"example.com/readcommitted/conformance/internal/model"
+	"example.com/readcommitted/conformance/internal/netfault"
 	"example.com/readcommitted/conformance/internal/wire"
 )
 
@@ -28,8 +29,9 @@ type trial struct {
 	level    Level
 	client   *wire.Client
 	rand     *rand.Rand
-	attempt  int     // 1, or 2 for a second chance with new names and bounds doubled
-	patience float64 // scales bounds on time
+	attempt  int               // 1, or 2 for a second chance with new names and bounds doubled
+	patience float64           // scales bounds on time
+	network  *netfault.Network // of a scenario that is faulty, nil for others
 
 	rough atomic.Bool  // brokers come and go: see [trial.act]
 	turns atomic.Int32 // of brokers that are asked what any of them knows

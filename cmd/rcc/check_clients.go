@@ -27,6 +27,9 @@ func readingOptions(opts []kgo.Opt, from conformance.Assignment) []kgo.Opt {
 	if from.MaxWait > 0 {
 		opts = append(opts, kgo.FetchMaxWait(from.MaxWait))
 	}
+	if from.Dial != nil {
+		opts = append(opts, kgo.Dialer(from.Dial), kgo.DialTLSConfig(nil)) // it does TLS itself
+	}
 	return append(opts,
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{from.Topic: {from.Partition: start}}),
 		kgo.FetchIsolationLevel(isolation(from.Committed)))

@@ -1,0 +1,154 @@
+package conformance
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"example.com/readcommitted/conformance/internal/history"
+	"example.com/readcommitted/conformance/internal/model"
+)
+
+// rereads is how often a partition is read again from a random offset.
+const rereads = 3
+
+// reread reads everything anew.
+func (x *randomRun) reread() {
+	random := rand.New(rand.NewPCG(x.t.rand.Uint64(), 1))
+	for i, w := range x.truths {
+		x.sameAsTruth(i, w)
+		for range rereads {
+			x.rereadFrom(i, w, random)
+		}
+	}
+}
+
+// shown is what each finding says of the history, with its plan as text.
+func (x *randomRun) shown(plan string) string {
+	_, all := x.check.Anomalies()
+	return fmt.Sprintf("%d anomalies in all, with seed %d, plan %016x: %s", all, x.t.run.config.Seed, x.plan.Hash(), plan)
+}
+
+// judge reports what was found.
+func (x *randomRun) judge(shown string) {
+	x.tell(shown)
+	found, _ := x.check.Anomalies()
+	for i := range x.ps {
+		x.judgeClients(i, found, shown)
+		x.t.compareFrom(x.truths[i])
+	}
+}
+
+// tell reports what was found about the cluster.
+func (x *randomRun) tell(shown string) {
+	found, _ := x.check.Anomalies()
+	for _, a := range found {
+		if clientOf(a.Reader) == "" {
+			x.report(OfCluster, a, shown)
+		}
+	}
+}
+
+// sameAsTruth holds what readers got while producers were at work against what
+// the log says at the end.
+func (x *randomRun) sameAsTruth(i int, w truth) {
+	if x.broken() {
+		return // and so are the digests
+	}
+	want := history.Digests{}
+	for _, d := range w.records {
+		want.Add(d.Offset, d.Value)
+	}
+	for _, from := range x.fetching.Digests(i).Differ(want) {
+		x.check.Tell(history.Anomaly{
+			Kind: history.Changed, Reader: fetchReader, Partition: i, Offset: from,
+			Expected: "the records that the log has in the end", Observed: fmt.Sprintf("others among the 1,000 offsets from %d on", from),
+		})
+	}
+}
+
+// rereadFrom reads a partition at rest from a random offset on, in answers of odd
+// sizes.
+func (x *randomRun) rereadFrom(i int, w truth, random *rand.Rand) {
+	if w.end <= w.start {
+		return
+	}
+	from := w.start + random.Int64N(w.end-w.start)
+	var got []Delivered
+	spec := fetchSpec{isolation: model.ReadCommitted, lane: "reread"}
+	for next := from; next < w.end; {
+		spec.partitionMaxBytes = 1 + random.Int32N(4*oddBytes)
+		a, ok := x.t.filled(x.ps[i], next, spec)
+		if !ok || a.End() <= next {
+			x.check.Tell(history.Anomaly{
+				Kind: history.Stuck, Reader: fetchReader, Partition: i, Offset: next,
+				Expected: "records or markers below the last stable offset", Observed: "none, where ordinary fetches get some",
+			})
+			return
+		}
+		records, err := believed(a.View)
+		if err != nil {
+			x.t.undecided("reading %s at %d: %v", x.ps[i], next, err)
+		}
+		got = append(got, records...)
+		next = a.End()
+	}
+	got = slices.DeleteFunc(got, func(d Delivered) bool { return d.Offset >= w.end })
+	if d := w.from(from).differs(got); d != nil {
+		x.check.Tell(history.Anomaly{
+			Kind: history.Changed, Reader: fetchReader, Partition: i, Offset: d.offset,
+			Expected: fmt.Sprintf("from offset %d on what the log says is committed", from), Observed: d.what,
+		})
+	}
+}
+
+// clientOf is the name of the client that a reader's name stands for, "" for
+// the checker's own.
+func clientOf(reader string) string {
+	if name, ok := strings.CutPrefix(reader, clientPrefix); ok {
+		return name
+	}
+	return ""
+}
+
+// judgeClients reports what clients got of a partition, if the cluster's own
+// answers do not explain it.
+func (x *randomRun) judgeClients(i int, found []history.Anomaly, shown string) {
+	j := judgement{t: x.t, truth: x.truths[i]}
+	for _, r := range x.clients {
+		if r.i == i {
+			j.all = append(j.all, r.reading)
+		}
+	}
+	for _, a := range found {
+		name := clientOf(a.Reader)
+		switch {
+		case name == "" || a.Partition != i:
+		case x.broken() || j.clusterAtFault(otherwise):
+			x.t.factOnce(fmt.Sprintf("client %s: %s, by answers that are wrong", name, a.Kind))
+		default:
+			x.report(OfClient(name), a, shown)
+		}
+	}
+	for _, r := range j.all {
+		if r.trouble != "" {
+			j.stopped(r)
+		}
+		j.audit(r)
+	}
+}
+
+// report makes a finding of an anomaly.
+func (x *randomRun) report(subject Subject, a history.Anomaly, shown string) {
+	class := Must
+	if a.Kind == history.Stuck {
+		class = Live
+	}
+	p := x.ps[a.Partition]
+	x.t.weigh(class, Finding{
+		Subject: subject, Requirement: x.t.scenario.Requirement, Consequence: x.t.scenario.Consequence,
+		Topic: p.Topic, Partition: p.Index, Offset: a.Offset, Expected: a.Expected,
+		Observed: fmt.Sprintf("%s: %s; %s", a.Kind, a.Observed, shown), Exchanges: x.evidence[a.Partition],
+	})
+}
