@@ -205,6 +205,20 @@ func TestSlowMarkersAreNotUnsafe(t *testing.T) {
 	})
 }
 
+// A cluster that has just started makes its internal topics first, which takes
+// longer than anything that a scenario waits for.
+func TestColdClustersMayTakeTheirTime(t *testing.T) {
+	t.Parallel()
+	begin := time.Now()
+	d := mutant.Damage{Keys: []kmsg.Key{kmsg.FindCoordinator}, Response: func(c *mutant.Call) {
+		if time.Since(begin) < 3*time.Second {
+			c.Response.(*kmsg.FindCoordinatorResponse).ErrorCode = kerr.CoordinatorNotAvailable.Code
+		}
+	}}
+	r, _ := behind(t, d, quickly, scenario(writes))
+	require.Equal(t, Pass, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
+}
+
 // A reader may be told that an offset is out of range while a new leader's high
 // watermark is behind.
 func TestErrorsOfANewLeaderPass(t *testing.T) {

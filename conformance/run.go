@@ -42,6 +42,9 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 // judge runs scenarios and removes what they made.
 func (r *run) judge(ctx context.Context, scenarios []*Scenario) *Report {
 	report := r.newReport()
+	if slices.ContainsFunc(scenarios, func(s *Scenario) bool { return r.missing(s) == "" }) {
+		r.warmUp(ctx)
+	}
 	report.Results = r.all(ctx, scenarios)
 	if !r.config.Keep {
 		report.Left = r.cleanUp(context.WithoutCancel(ctx))
