@@ -7,7 +7,7 @@ import (
 )
 
 // families are the scenarios by family, in the order in which they are listed.
-var families = [][]*Scenario{familyP, familyL, familyA, familyM, familyD, familyF, familyT, familyC}
+var families = [][]*Scenario{familyP, familyL, familyA, familyM, familyD, familyF, familyT, familyO, familyC}
 
 // Scenarios are all scenarios, in the order of the catalogue: family by family,
 // and by number. Do not change them.

@@ -172,7 +172,11 @@ func (r *run) deleteGroup(ctx context.Context, group string) error {
 	req.Groups = []string{group}
 	return r.askCoordinator(ctx, group, ofGroup, req, func(resp kmsg.Response) int16 {
 		for _, g := range resp.(*kmsg.DeleteGroupsResponse).Groups {
-			if g.ErrorCode != kerr.GroupIDNotFound.Code {
+			switch g.ErrorCode {
+			case kerr.GroupIDNotFound.Code:
+			case kerr.NonEmptyGroup.Code:
+				return kerr.RequestTimedOut.Code // try again: the session of a member that was cut off ends by itself
+			default:
 				return g.ErrorCode
 			}
 		}

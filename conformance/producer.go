@@ -29,6 +29,7 @@ type producer struct {
 	sequence map[model.Partition]int32 // of the next batch
 	part     map[model.Partition]bool  // of the open transaction
 	wrote    map[model.Partition]bool  // in the open transaction
+	groups   map[*group]bool           // whose offsets are part of the open transaction
 
 	side string // keeps its requests apart from those of another producer of its name
 
@@ -74,6 +75,7 @@ func (t *trial) idle(name string, timeout time.Duration) *producer {
 	return &producer{
 		t: t, name: name, level: t.level, timeout: timeout, id: -1, epoch: -1,
 		sequence: map[model.Partition]int32{}, part: map[model.Partition]bool{}, wrote: map[model.Partition]bool{},
+		groups: map[*group]bool{},
 	}
 }
 
@@ -147,11 +149,14 @@ func (w *producer) begin(id int64, epoch int16) {
 	clear(w.sequence)
 	clear(w.part)
 	clear(w.wrote)
+	clear(w.groups)
 }
 
 // partitionsInside are the partitions of the open transaction, in order.
 func (w *producer) partitionsInside() []model.Partition {
-	return slices.SortedFunc(maps.Keys(w.part), func(a, b model.Partition) int {
-		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Index, b.Index))
-	})
+	return slices.SortedFunc(maps.Keys(w.part), comparePartitions)
+}
+
+func comparePartitions(a, b model.Partition) int {
+	return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Index, b.Index))
 }

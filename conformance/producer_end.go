@@ -113,6 +113,7 @@ func (w *producer) ended(resp *kmsg.EndTxnResponse) {
 	w.began = time.Time{}
 	clear(w.part)
 	clear(w.wrote)
+	clear(w.groups)
 }
 
 // endingAll notes that a request goes out which may end the open transactions

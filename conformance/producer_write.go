@@ -13,11 +13,14 @@ import (
 
 // write sends a batch of n records, as part of the transaction if the producer
 // has them, and returns its base offset.
-func (w *producer) write(p model.Partition, n int) int64 {
+func (w *producer) write(p model.Partition, n int) int64 { return w.writeValues(p, w.newValues(n)) }
+
+// writeValues is write for records with these values.
+func (w *producer) writeValues(p model.Partition, values [][]byte) int64 {
 	if w.transactional() && w.level < TV2 && !w.part[p] {
 		w.add(p)
 	}
-	r := w.tryWrite(p, n)
+	r := w.trySend(p, w.batch(p, values))
 	if !r.ok() {
 		r.unusable(w.t, "Produce to "+p.String())
 	}

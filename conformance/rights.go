@@ -45,6 +45,8 @@ var rightsFor = map[string][]Right{
 	"OffsetCommit":               {{onGroup, "Read"}, {onTopic, "Read"}},
 	"OffsetFetch":                {{onGroup, "Read"}},
 	"JoinGroup":                  {{onGroup, "Read"}},
+	"SyncGroup":                  {{onGroup, "Read"}},
+	"LeaveGroup":                 {{onGroup, "Read"}},
 	"DeleteGroups":               {{onGroup, "Delete"}},
 	"WriteTxnMarkers":            {{onCluster, "ClusterAction"}},
 	"ElectLeaders":               {{onCluster, "Alter"}},

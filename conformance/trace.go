@@ -68,6 +68,8 @@ func describe(e *wire.Exchange) string {
 		if req.TransactionalID != nil {
 			fmt.Fprintf(&b, " %s", *req.TransactionalID)
 		}
+	default:
+		b.WriteString(describeOffsetRequest(req))
 	}
 	if e.Err != nil {
 		fmt.Fprintf(&b, ": %v", e.Err)
@@ -91,6 +93,8 @@ func describe(e *wire.Exchange) string {
 					e.Request.(*kmsg.ListOffsetsRequest).IsolationLevel, codeName(p.ErrorCode), p.Offset)
 			}
 		}
+	default:
+		b.WriteString(describeOffsetAnswer(resp))
 	}
 	if e.Throttled() {
 		fmt.Fprintf(&b, " (throttled %d ms)", e.ThrottleMillis())

@@ -163,7 +163,7 @@ func planOf(t *testing.T, args []string) checkPlan {
 
 // askEverything are scenarios that together need every right that a run of the
 // standard profile does. All of them would take minutes for each right.
-var askEverything = []string{"P-01", "P-05", "P-16", "L-01", "A-01", "M-01", "D-01", "D-02", "D-03", "F-01", "T-03", "C-05"}
+var askEverything = []string{"P-01", "P-05", "P-16", "L-01", "A-01", "M-01", "D-01", "D-02", "D-03", "F-01", "T-03", "C-05", "O-09"}
 
 // checkResults runs these scenarios.
 func checkResults(t *testing.T, args []string) (int, map[string]conformance.Result) {

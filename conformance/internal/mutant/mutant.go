@@ -33,7 +33,7 @@ type Mutant struct {
 
 // All are the mutants, by their numbers.
 func All() []Mutant {
-	return slices.Concat(lists, bounds, shape, shapeOfBytes, shapeOfRequests, markers, fencing, readers)
+	return slices.Concat(lists, bounds, shape, shapeOfBytes, shapeOfRequests, markers, fencing, offsets, readers)
 }
 
 // fetched is one partition of an answer to a Fetch, with what was asked for.
