@@ -168,6 +168,7 @@ func TestTansuFails(t *testing.T) {
 		{"committed data is hidden behind overlaps that have ended", "L-14", "LSO 0"},
 		{"readers starve", "L-15", "LSO 0"},
 		{"a transaction never times out", "T-01", "LSO 0, HW 1 after"},
+		{"offsets of transactions are lost", "O-09", "no offset"},
 	})
 }
 
@@ -178,6 +179,7 @@ func TestLibrdkafkaMockFails(t *testing.T) {
 		{"open data is visible", "L-01", "LSO 5"},
 		{"nothing is fenced", "F-01", "open pid"},
 		{"markers have no CRC", "M-01", "another one"},
+		{"offsets of transactions are lost", "O-09", "no offset"},
 	})
 }
 
