@@ -21,4 +21,7 @@
 // Only topics, groups and transactional IDs whose names begin with the run's
 // prefix. All of them are removed at the end; transactional IDs are ended and
 // expire on the brokers by themselves.
+//
+// Brokers are stopped, killed and paused only through [Config.Hook], one at a
+// time. Each of them runs again when its scenario ends, however that ends.
 package conformance

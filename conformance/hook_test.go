@@ -222,9 +222,11 @@ func TestBrokersRunAgainHoweverAScriptEnds(t *testing.T) {
 
 func TestScenariosWhoseHookFailsAreUndecided(t *testing.T) {
 	for name, k := range map[string]struct{ fails, reason, left string }{
-		"taking away": {"kill 1", "the hook could not kill broker 1: exit status 1: no such machine", ""}, // it never was away
-		"bringing back": {"start 1", "the hook could not start broker 1: exit status 1: no such machine",
-			"broker 1, after the kill of T-01: the hook could not start broker 1: exit status 1: no such machine"},
+		"taking away": {fails: "kill 1", reason: "the hook could not kill broker 1: exit status 1: no such machine"}, // it never was away
+		"bringing back": {
+			fails: "start 1", reason: "the hook could not start broker 1: exit status 1: no such machine",
+			left: "broker 1, after the kill of T-01: the hook could not start broker 1: exit status 1: no such machine",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := kafkatest.Fake(t, kafkatest.Config{Nodes: 3})

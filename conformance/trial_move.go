@@ -17,7 +17,7 @@ const adminWait = 10_000 // ms
 // one, and that one is elected.
 func (t *trial) moveLeader(p model.Partition, to int32) {
 	t.prefer(p, to)
-	if !t.until(t.bound(settled), "another leader of "+p.String(), func() bool {
+	if !t.until(t.bound(syncLimit), "another leader of "+p.String(), func() bool {
 		t.elect(p)
 		return t.refresh(p) == to
 	}) {

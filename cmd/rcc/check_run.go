@@ -25,6 +25,10 @@ extended  and those about storage, moving leaders and faults of the network
 destructive  those that kill and pause brokers; needs --hook or --local VERSION
 soak      those that take hours
 
+The command of --hook runs in a shell, once for each thing that is done to a
+broker, and has two minutes. What a scenario took away runs again when it ends,
+also after an interrupt: the hook is called with start or resume for it.
+
 A file of --known-failing has one ID on a line, and behind # the reason. What it
 lists may do anything but pass; with a question mark behind the ID, that too.`
 
