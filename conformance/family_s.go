@@ -119,6 +119,7 @@ var storageDeleted = []*Scenario{
 		Consequence: "readers of the new topic wait for ever, get undecided records, or lose committed ones",
 		Witness:     "the transaction held the old topic back, and the new one has another ID or begins at 0",
 		Log:         "deleted: 0..1 open; new: 0 plain | 1 open, of another producer | the old transaction is ended",
+		ownTopics:   true,
 		needs:       []need{needAPI(kmsg.DeleteTopics, 0)},
 		run: func(t *trial) {
 			for _, commit := range []bool{true, false} {

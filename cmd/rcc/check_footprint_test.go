@@ -28,7 +28,7 @@ func TestFootprintsAreMeasured(t *testing.T) {
 	if os.Getenv("KAFKA_TEST") == "" && !*updateFootprints {
 		t.Skip("every scenario is run, on a fake cluster, which takes a minute: set KAFKA_TEST=local")
 	}
-	cluster := newKfake(t, kfake.NumBrokers(3))
+	cluster := newKfake(t, kfake.NumBrokers(3), kfake.BrokerConfigs(fakeSettings))
 	opts := []kgo.Opt{kgo.SeedBrokers(cluster.ListenAddrs()...)}
 	report, err := conformance.Run(t.Context(), conformance.Config{
 		Options: opts, RunID: conformance.NewRunID(), Clients: checkClients(opts),
