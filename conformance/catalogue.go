@@ -6,7 +6,7 @@ import (
 )
 
 // families are the scenarios by family, in the order in which they are listed.
-var families = [][]*Scenario{familyP, familyL, familyA, familyM, familyD, familyF, familyT, familyC, familyX}
+var families = [][]*Scenario{familyP, familyL, familyA, familyM, familyD, familyF, familyT, familyR, familyC, familyX}
 
 // Scenarios are all scenarios, in the order of the catalogue. Do not change
 // them.

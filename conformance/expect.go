@@ -123,6 +123,11 @@ func compareEntries(a, b model.Entry) int {
 
 // wantOffsets asserts offsets that were delivered.
 func (t *trial) wantOffsets(p model.Partition, what string, got, want []int64) {
+	t.wantOffsetsAs(t.scenario.Class, p, what, got, want)
+}
+
+// wantOffsetsAs is wantOffsets with a weight of its own.
+func (t *trial) wantOffsetsAs(class Class, p model.Partition, what string, got, want []int64) {
 	if slices.Equal(got, want) {
 		return
 	}
@@ -134,7 +139,7 @@ func (t *trial) wantOffsets(p model.Partition, what string, got, want []int64) {
 	case len(lost) > 0:
 		at = lost[0]
 	}
-	t.expect(false, p, at, what+": offsets "+model.Spans(want), "offsets "+model.Spans(got))
+	t.expectAs(class, false, p, at, what+": offsets "+model.Spans(want), "offsets "+model.Spans(got))
 }
 
 // wantDelivered asserts what a client that follows the lists gets at

@@ -20,6 +20,8 @@ type made struct {
 	topics []string
 	ids    []string
 	groups []string
+
+	brokers []string // those that a hook stopped and that do not run again, and why
 }
 
 func newMade() *made { return &made{} }
@@ -40,6 +42,12 @@ func (m *made) group(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.groups = append(m.groups, name)
+}
+
+func (m *made) broker(what string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.brokers = append(m.brokers, what)
 }
 
 // cleaning bounds the removal of what a run made.

@@ -61,15 +61,19 @@ var perhapsWritten = []*kerr.Error{
 	kerr.NotLeaderForPartition, kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend, kerr.KafkaStorageError,
 }
 
-// retried sends something again while the cluster says that it will pass. That
-// it does not pass in time decides nothing.
+// retried sends something again while the cluster says that it will pass, or
+// does not answer because brokers come and go. That it does not pass in time
+// decides nothing.
 func (t *trial) retried(what string, attempt func() reply) reply {
 	var r reply
 	if !t.until(t.bound(settled), what, func() bool {
 		r = attempt()
-		return r.err != nil || !passes(r.code)
+		if r.err != nil {
+			return !t.outage(r.err)
+		}
+		return !passes(r.code)
 	}) {
-		t.undecided("%s: still %s", what, codeName(r.code))
+		t.undecided("%s: still %s", what, r)
 	}
 	return r
 }

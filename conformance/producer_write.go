@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/readcommitted/conformance/internal/model"
+	"example.com/readcommitted/conformance/internal/wire"
 )
 
 // write sends a batch of n records, as part of the transaction if the producer
@@ -118,6 +120,9 @@ func (w *producer) produce(p model.Partition, raw []byte) reply {
 	e := w.t.do(w.t.leader(p), "produce "+w.name+w.side, req)
 	w.t.written(p, e.Err)
 	if e.Err != nil {
+		if w.t.outage(e.Err) {
+			w.t.refresh(p)
+		}
 		return reply{exchange: e, err: e.Err}
 	}
 	resp := e.Response.(*kmsg.ProduceResponse)
@@ -255,5 +260,5 @@ func (t *trial) written(p model.Partition, err error) {
 	defer t.mu.Unlock()
 	at := t.placeLocked(p)
 	at.inFlight--
-	at.unknown = at.unknown || err != nil
+	at.unknown = at.unknown || err != nil && !errors.Is(err, wire.ErrUnreachable)
 }

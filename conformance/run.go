@@ -45,6 +45,7 @@ func (r *run) judge(ctx context.Context, scenarios []*Scenario) *Report {
 	if !r.config.Keep {
 		report.Left = r.cleanUp(context.WithoutCancel(ctx))
 	}
+	report.Left = append(report.Left, r.made.brokers...)
 	report.finish()
 	return report
 }

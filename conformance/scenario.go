@@ -82,6 +82,7 @@ const (
 	ReasonNotAuthorized = "not-authorised"
 	ReasonRefused       = "config-refused"
 	ReasonFewBrokers    = "too-few-brokers"
+	ReasonNoFollower    = "no-preferred-replica"
 	ReasonNoHook        = "no-hook"
 	ReasonNoAdmin       = "no-allow-admin"
 	ReasonNoLevel       = "tv-absent"

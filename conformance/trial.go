@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -32,6 +33,9 @@ type trial struct {
 	patience float64           // scales bounds on time
 	network  *netfault.Network // of a scenario that is faulty, nil for others
 
+	rough atomic.Bool  // brokers come and go: see [trial.act]
+	turns atomic.Int32 // of brokers that are asked what any of them knows
+
 	mu        sync.Mutex
 	result    Result
 	witnessed bool
@@ -44,8 +48,9 @@ type trial struct {
 	order     []model.Partition // of places
 	views     []*model.View
 	trace     trace
-	cleaned   bool // the log is compacted: answers are not held against it
-	late      bool // see beLate
+	cleaned   bool             // the log is compacted: answers are not held against it
+	late      bool             // see beLate
+	down      map[int32]string // brokers that the hook took away, and how
 }
 
 // stopped ends a script from within. It never leaves the package.
@@ -111,9 +116,14 @@ func (t *trial) witness(ok bool, format string, args ...any) {
 	}
 }
 
-// bound is a bound on time, scaled for slow clusters and second attempts.
+// bound is a bound on time, scaled for slow clusters, for second attempts, and
+// while brokers come and go.
 func (t *trial) bound(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * t.patience)
+	patience := t.patience
+	if t.rough.Load() {
+		patience *= roughPatience
+	}
+	return time.Duration(float64(d) * patience)
 }
 
 // together runs functions side by side and returns when all have ended. If one
@@ -181,6 +191,7 @@ func (t *trial) play() {
 	begin := time.Now()
 	defer func() { t.result.Duration = time.Since(begin) }()
 	end := t.guarded(func() { t.scenario.run(t) })
+	t.restore()
 	if judging := t.guarded(t.judge); end == nil {
 		end = judging
 	}

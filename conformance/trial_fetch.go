@@ -51,8 +51,14 @@ func (t *trial) uncommitted(p model.Partition, offset int64) answer {
 // keeps the answer to be judged. Errors of the partition that do not pass are
 // in the answer.
 func (t *trial) fetch(p model.Partition, offset int64, spec fetchSpec) answer {
+	deadline := time.Now().Add(t.bound(settled))
 	for {
 		e, quiet := t.fetchOnce(p, offset, spec)
+		if t.outage(e.Err) && time.Now().Before(deadline) {
+			t.pause(retryPause, "a leader of "+p.String())
+			t.refresh(p)
+			continue
+		}
 		if e.Err != nil {
 			t.broken("fetch of "+p.String(), e)
 		}
@@ -89,7 +95,7 @@ func (t *trial) fetchOnce(p model.Partition, offset int64, spec fetchSpec) (e *w
 		lane = "fetch"
 	}
 	before, quietBefore := t.quietNow(p)
-	e = t.client.Do(t.ctx, broker, lane, req)
+	e = t.exchange(broker, lane, time.Duration(req.MaxWaitMillis)*time.Millisecond, req)
 	after, quietAfter := t.quietNow(p)
 	if e.Err != nil || e.Throttled() {
 		t.remember(step{exchange: e})

@@ -37,6 +37,10 @@ func (t *trial) listAt(p model.Partition, isolation int8, timestamp int64, versi
 	offset := int64(-1)
 	if !t.until(t.bound(settled), "an answer to ListOffsets", func() bool {
 		e := t.do(t.leader(p), "list", req)
+		if t.outage(e.Err) {
+			t.refresh(p)
+			return false
+		}
 		if e.Err != nil {
 			t.broken("list offsets of "+p.String(), e)
 		}

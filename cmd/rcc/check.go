@@ -64,6 +64,8 @@ func (f *checkFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.hook, "hook", "", "shell `COMMAND` that does {action} (kill, stop, start, pause, resume) to broker {broker}")
 }
 
+const hookHint = "such as --hook 'ssh broker-{broker} kafka-ctl {action}'"
+
 // check finds what is wrong before anything is dialed, and takes the arguments.
 func (f *checkFlags) check(args []string) error {
 	for _, word := range args {
@@ -80,7 +82,9 @@ func (f *checkFlags) check(args []string) error {
 	case f.maxTime < 0:
 		return &usageError{err: fmt.Errorf("max-time %s: want a time above zero", f.maxTime)}
 	case f.hook != "" && !strings.Contains(f.hook, "{broker}"):
-		return &usageError{err: fmt.Errorf("hook without {broker}"), hint: "such as --hook 'ssh broker-{broker} kafka-ctl {action}'"}
+		return &usageError{err: fmt.Errorf("hook without {broker}"), hint: hookHint}
+	case f.hook != "" && !strings.Contains(f.hook, "{action}"):
+		return &usageError{err: fmt.Errorf("hook without {action}"), hint: hookHint}
 	}
 	for _, c := range f.topicConfig {
 		if key, _, ok := strings.Cut(c, "="); !ok || key == "" {

@@ -4,11 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os/exec"
 	"regexp"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
@@ -36,7 +33,7 @@ func (a *app) openLocal(ctx context.Context, version string, nodes int) (*localC
 		}
 		return &localCluster{addrs: fake.ListenAddrs(), close: func() error { fake.Close(); return nil }}, nil
 	}
-	cluster, err := localkafka.Start(ctx, localkafka.Config{Version: version, Nodes: nodes, Log: sayer{a}})
+	cluster, err := localkafka.Start(ctx, localkafka.Config{Version: version, Nodes: nodes, Racks: racks(nodes), Log: sayer{a}})
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, errInterrupted
@@ -44,6 +41,16 @@ func (a *app) openLocal(ctx context.Context, version string, nodes int) (*localC
 		return nil, err
 	}
 	return &localCluster{addrs: cluster.Addrs(), hook: nodeHook(cluster), close: cluster.Close}, nil
+}
+
+// racks give each broker one of its own, so that readers have a broker near
+// them that is not the leader.
+func racks(nodes int) []string {
+	out := make([]string, nodes)
+	for i := range out {
+		out[i] = fmt.Sprintf("rack-%d", i+1)
+	}
+	return out
 }
 
 // sayer tells each line that is written to it.
@@ -57,49 +64,3 @@ func (s sayer) Write(p []byte) (int, error) {
 }
 
 var _ io.Writer = sayer{}
-
-// nodeHook does things to the brokers of a local cluster.
-func nodeHook(cluster *localkafka.Cluster) func(context.Context, string, int32) error {
-	return func(ctx context.Context, action string, broker int32) error {
-		for _, node := range cluster.Nodes() {
-			if node.ID() != broker {
-				continue
-			}
-			switch action {
-			case "kill":
-				return node.Kill()
-			case "stop":
-				return node.Stop(ctx)
-			case "start":
-				return node.Start(ctx)
-			case "pause":
-				return node.Pause()
-			case "resume":
-				return node.Continue()
-			}
-			return fmt.Errorf("hook: unknown action %q", action)
-		}
-		return fmt.Errorf("hook: no broker %d", broker)
-	}
-}
-
-// hookDelay is how long what a command left running may hold its output.
-const hookDelay = 5 * time.Second
-
-// hookTail bounds what is told of a command's output.
-const hookTail = 400
-
-// shellHook runs the user's command. Action and broker are words of ours, and
-// safe in a shell.
-func shellHook(command string) func(context.Context, string, int32) error {
-	return func(ctx context.Context, action string, broker int32) error {
-		line := strings.NewReplacer("{action}", action, "{broker}", strconv.Itoa(int(broker))).Replace(command)
-		cmd := exec.CommandContext(ctx, "sh", "-c", line)
-		cmd.WaitDelay = hookDelay
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("hook %s: %w: %s", line, err, oneLine(string(out[max(0, len(out)-hookTail):])))
-		}
-		return nil
-	}
-}

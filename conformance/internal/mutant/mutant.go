@@ -31,7 +31,7 @@ type Mutant struct {
 
 // All are the mutants, by their numbers.
 func All() []Mutant {
-	return slices.Concat(lists, bounds, shape, shapeOfBytes, shapeOfRequests, markers, fencing, readers, histories)
+	return slices.Concat(lists, bounds, shape, shapeOfBytes, shapeOfRequests, markers, fencing, severalBrokers, readers, histories)
 }
 
 // fetched is one partition of an answer to a Fetch, with what was asked for.

@@ -20,18 +20,7 @@ var shapeOfBytes = []Mutant{
 	{
 		Number: 46, Name: "a record's body is altered", Kills: []string{"P-11"},
 		Make: func() Damage {
-			return onFetch(func(f fetched) {
-				damageBatches(f, func(b *model.Batch, raw []byte) bool {
-					// The last record ends with its value and the count of its
-					// headers, one byte.
-					end := len(raw) - 1
-					if b.Control() || b.Codec() != 0 || b.Count == 0 || raw[end] != 0 {
-						return false
-					}
-					raw[end-1] ^= 1
-					return true
-				})
-			})
+			return onFetch(func(f fetched) { damageBatches(f, alteredValue) })
 		},
 	},
 	{
@@ -77,6 +66,17 @@ var shapeOfBytes = []Mutant{
 			})
 		},
 	},
+}
+
+// alteredValue changes the last record, which ends with its value and the count
+// of its headers, one byte.
+func alteredValue(b *model.Batch, raw []byte) bool {
+	end := len(raw) - 1
+	if b.Control() || b.Codec() != 0 || b.Count == 0 || raw[end] != 0 {
+		return false
+	}
+	raw[end-1] ^= 1
+	return true
 }
 
 // damageBatches changes batches in place and gives those that were changed the
