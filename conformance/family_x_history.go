@@ -39,7 +39,7 @@ type randomRun struct {
 	ps    []model.Partition
 	check *history.Checker
 	begun time.Time
-	wild  bool // the network fails
+	wild  bool // the network fails, or brokers do
 
 	log     *history.Reader
 	readers []*randomReader  // the checker's own, at read_committed
@@ -51,7 +51,8 @@ type randomRun struct {
 
 	committed, aborted, replaced, answers atomic.Int64
 
-	did []atomic.Int64 // transactions by actor
+	did     []atomic.Int64 // transactions by actor
+	outages atomic.Int64   // that were over while producers were at work
 
 	mu       sync.Mutex
 	evidence map[int][]string // by partition, the exchanges before something was found
@@ -60,7 +61,7 @@ type randomRun struct {
 // judgeHistory makes a plan of a shape, carries it out and judges it.
 func (t *trial) judgeHistory(s history.Shape) {
 	s.Partitions, s.Producers, s.Plain = historyPartitions, historyProducers, historyPlain
-	s.Transactions, s.Pause = historyTransactions, historyPause
+	s.Transactions, s.Pause = historyTransactions, orElse(s.Pause, historyPause)
 	plan := history.NewPlan(t.rand.Uint64(), s)
 	t.fact("seed %d makes plan %016x: %d producers, %d transactions and batches without one in %d partitions",
 		t.run.config.Seed, plan.Hash(), len(plan.Actors), plan.Transactions(), plan.Partitions)
@@ -74,7 +75,11 @@ func (t *trial) judgeHistory(s history.Shape) {
 func (x *randomRun) goesOn() bool {
 	ran := time.Since(x.begun)
 	enough := x.committed.Load() >= leastCommitted && x.aborted.Load() >= leastAborted
-	return !x.broken() && (ran < x.t.bound(historyTime) || ran < x.t.bound(historyAtMost) && !enough)
+	atLeast := ran < x.t.bound(historyTime)
+	if x.t.rough.Load() {
+		atLeast = x.outages.Load() < x.outagesWanted()
+	}
+	return !x.broken() && (atLeast || ran < x.t.bound(historyAtMost) && !enough)
 }
 
 // done is the part of the plan that was carried out.
@@ -105,6 +110,9 @@ func (x *randomRun) witness(s history.Shape) {
 		t.fact("%d requests of producers met a fault of the network", t.network.Done())
 		want("requests met a fault of the network", int64(t.network.Done()), leastFaults)
 	}
+	if t.rough.Load() {
+		want("outages were over while producers were at work", x.outages.Load(), x.outagesWanted())
+	}
 	unjudged, hidden := x.check.Unjudged()
 	t.witness(unjudged == 0, "%d records could not be judged: readers were too far behind", unjudged)
 	if hidden > 0 {
@@ -115,7 +123,7 @@ func (x *randomRun) witness(s history.Shape) {
 // carryOut runs producers and readers until all is written and read.
 func (t *trial) carryOut(plan history.Plan, clients []Client) *randomRun {
 	x := &randomRun{
-		t: t, plan: plan, wild: t.network != nil, begun: time.Now(), ps: t.partitions(int32(plan.Partitions)),
+		t: t, plan: plan, wild: t.network != nil || t.rough.Load(), begun: time.Now(), ps: t.partitions(int32(plan.Partitions)),
 		did: make([]atomic.Int64, len(plan.Actors)), evidence: map[int][]string{},
 	}
 	x.check = history.NewChecker(x.number(), plan.Partitions)
@@ -143,6 +151,9 @@ func (t *trial) carryOut(plan history.Plan, clients []Client) *randomRun {
 	}
 	for _, r := range x.clients {
 		all = append(all, r.follow)
+	}
+	if t.rough.Load() {
+		all = append(all, x.disturb)
 	}
 	all = append(all, x.settle)
 	t.together(all...)

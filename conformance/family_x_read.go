@@ -121,7 +121,8 @@ func (r *randomReader) take(i int, a answer) {
 // that were open all the while, and against the answer before.
 func (r *randomReader) wantBounds(i int, a answer, bounds *model.History) {
 	breaches, _ := bounds.Next(a.View)
-	for _, b := range append(breaches, model.U2b(a.View)...) {
+	breaches = append(breaches, model.U2b(a.View)...)
+	for _, b := range breaches {
 		r.x.check.Tell(history.Anomaly{
 			Kind: history.Bounds, Reader: fetchReader, Partition: i, Offset: b.Offset, Expected: b.Expected, Observed: b.Observed,
 		})
