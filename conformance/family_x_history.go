@@ -3,7 +3,6 @@ package conformance
 import (
 	"fmt"
 	"hash/fnv"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -41,9 +40,8 @@ type randomRun struct {
 	begun time.Time
 	wild  bool // the network fails, or brokers do
 
-	log     *history.Reader
-	readers []*randomReader  // the checker's own, at read_committed
-	clients []*randomReading // of readers under judgement
+	log, fetching *history.Reader  // the checker's own, at both levels
+	clients       []*randomReading // of readers under judgement
 
 	producing sync.WaitGroup
 	settled   atomic.Bool // producers are through, and truths are known
@@ -127,37 +125,24 @@ func (t *trial) carryOut(plan history.Plan, clients []Client) *randomRun {
 		did: make([]atomic.Int64, len(plan.Actors)), evidence: map[int][]string{},
 	}
 	x.check = history.NewChecker(x.number(), plan.Partitions)
-	x.log = x.check.Log()
-	for i := range historyReaders {
-		x.readers = append(x.readers, &randomReader{x: x, Reader: x.check.Reader(fetchReader), number: i})
-	}
+	x.log, x.fetching = x.check.Log(), x.check.Reader(fetchReader)
 	x.openClients(clients)
 	defer x.closeClients()
-	var all []func()
-	for n, a := range plan.Actors {
-		x.names = append(x.names, x.name(n, a))
+	t.together(slices.Concat(x.producers(), x.ownReaders(), x.clientReaders(), x.outage(), []func(){x.settle})...)
+	return x
+}
+
+// producers are what the actors of the plan do.
+func (x *randomRun) producers() (all []func()) {
+	for n, a := range x.plan.Actors {
+		x.names = append(x.names, x.name(a))
 		x.producing.Add(1)
 		all = append(all, func() {
 			defer x.producing.Done()
 			x.produce(n, a)
 		})
 	}
-	for i := range x.ps {
-		all = append(all, func() { x.readLog(i) })
-		for _, r := range x.readers {
-			random := rand.New(rand.NewPCG(t.rand.Uint64(), uint64(i)))
-			all = append(all, func() { r.follow(i, random) })
-		}
-	}
-	for _, r := range x.clients {
-		all = append(all, r.follow)
-	}
-	if t.rough.Load() {
-		all = append(all, x.disturb)
-	}
-	all = append(all, x.settle)
-	t.together(all...)
-	return x
+	return all
 }
 
 // number tells this history's records from those of any other.

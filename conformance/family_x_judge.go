@@ -49,13 +49,11 @@ func (x *randomRun) sameAsTruth(i int, w truth) {
 	for _, d := range w.records {
 		want.Add(d.Offset, d.Value)
 	}
-	for _, r := range x.readers {
-		for _, from := range r.Digests(i).Differ(want) {
-			x.check.Tell(history.Anomaly{
-				Kind: history.Changed, Reader: fetchReader, Partition: i, Offset: from,
-				Expected: "the records that the log has in the end", Observed: fmt.Sprintf("others among the 1,000 offsets from %d on", from),
-			})
-		}
+	for _, from := range x.fetching.Digests(i).Differ(want) {
+		x.check.Tell(history.Anomaly{
+			Kind: history.Changed, Reader: fetchReader, Partition: i, Offset: from,
+			Expected: "the records that the log has in the end", Observed: fmt.Sprintf("others among the 1,000 offsets from %d on", from),
+		})
 	}
 }
 
@@ -107,15 +105,9 @@ func clientOf(reader string) string {
 // answers do not explain it.
 func (x *randomRun) judgeClients(i int, found []history.Anomaly, shown string) {
 	j := judgement{t: x.t, truth: x.truths[i]}
-	var troubled, audited readings
 	for _, r := range x.clients {
-		if r.i != i {
-			continue
-		}
-		j.all = append(j.all, r.reading)
-		audited = append(audited, r.reading)
-		if r.trouble != "" {
-			troubled = append(troubled, r.reading)
+		if r.i == i {
+			j.all = append(j.all, r.reading)
 		}
 	}
 	for _, a := range found {
@@ -128,10 +120,10 @@ func (x *randomRun) judgeClients(i int, found []history.Anomaly, shown string) {
 			x.report(OfClient(name), a, shown)
 		}
 	}
-	for _, r := range troubled {
-		j.stopped(r)
-	}
-	for _, r := range audited {
+	for _, r := range j.all {
+		if r.trouble != "" {
+			j.stopped(r)
+		}
 		j.audit(r)
 	}
 }

@@ -35,6 +35,14 @@ func (x *randomRun) outagesWanted() int64 {
 	return int64(len(outageActions))
 }
 
+// outage is what happens to brokers, nothing in other scenarios.
+func (x *randomRun) outage() []func() {
+	if !x.t.rough.Load() {
+		return nil
+	}
+	return []func(){x.disturb}
+}
+
 // disturb takes one broker after the other away while producers are at work,
 // and brings it back.
 func (x *randomRun) disturb() {

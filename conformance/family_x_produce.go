@@ -6,7 +6,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"example.com/readcommitted/conformance/internal/history"
-	"example.com/readcommitted/conformance/internal/model"
 )
 
 // actor is a producer of a plan as it acts.
@@ -16,10 +15,10 @@ type actor struct {
 	n           int // in the plan
 	incarnation int
 	number      int // of the newest transaction
-	old         bool
 }
 
-func (x *randomRun) name(_ int, a history.Actor) string {
+// name is a transactional ID for an actor, "" if it needs none.
+func (x *randomRun) name(a history.Actor) string {
 	if len(a.Txns) == 0 || a.Txns[0].Ending == history.Plain {
 		return ""
 	}
@@ -51,7 +50,7 @@ func (x *randomRun) produce(n int, plan history.Actor) {
 	if len(plan.Txns) == 0 {
 		return
 	}
-	a := &actor{producer: x.begin(n), x: x, n: n, old: plan.Old}
+	a := &actor{producer: x.begin(n), x: x, n: n}
 	for _, txn := range plan.Txns {
 		if x.keepPace(); !x.goesOn() {
 			return
@@ -176,63 +175,4 @@ func (a *actor) finish(tx *history.Transaction, plan history.Txn) {
 		a.number++
 		before.writeOn(plan.Writes[0], a.number)
 	}
-}
-
-// replace begins anew under the same ID.
-func (a *actor) replace() {
-	a.producer = a.x.begin(a.n)
-	a.incarnation++
-	a.x.replaced.Add(1)
-}
-
-// crash sends a batch from a connection that ends before the answer.
-func (a *actor) crash(tx *history.Transaction, w history.Write) {
-	t, p := a.t, a.x.ps[w.Partition]
-	if a.level < TV2 && !a.part[p] {
-		if r := a.tryAdd(p); !r.ok() {
-			a.lost(r, "AddPartitionsToTxn")
-			return // without a write: it is gone all the same
-		}
-	}
-	raw, err := a.batch(p, tx.Values(w.Partition, w.Records, 0)).Encode()
-	if err != nil {
-		t.undecided("encoding a batch: %v", err)
-	}
-	a.starts()
-	if a.level >= TV2 {
-		a.joins(p)
-	}
-	t.writing(p)
-	t.sendAndLeave(t.leader(p), a.produceRequest(p, raw))
-	t.unknown(p)
-	t.written(p, nil)
-}
-
-// writeOn is what a producer does that does not know that it was replaced. A
-// cluster refuses it; one that does not is found out by what readers get.
-func (a *actor) writeOn(w history.Write, number int) {
-	p := a.x.ps[w.Partition]
-	tx := a.x.check.Begin(a.n, a.incarnation, number, history.Txn{Ending: history.Zombie, Writes: []history.Write{w}})
-	tx.Dead()
-	if r := a.trySend(p, a.batch(p, tx.Values(w.Partition, w.Records, 0))); r.ok() {
-		tx.Acknowledged(w.Partition, r.base)
-	}
-	if w.Records%2 == 0 {
-		a.sendEnd(a.endRequest(true))
-	}
-}
-
-// twin is a producer that knows the same and learns nothing of what the other
-// one does.
-func (w *producer) twin() *producer {
-	other := *w
-	other.sequence, other.part, other.wrote = map[model.Partition]int32{}, map[model.Partition]bool{}, map[model.Partition]bool{}
-	for p, n := range w.sequence {
-		other.sequence[p] = n
-	}
-	for p := range w.part {
-		other.part[p] = true
-	}
-	other.side = " zombie"
-	return &other
 }

@@ -10,13 +10,21 @@ import (
 
 // Names and limits of the readers of a history.
 const (
-	fetchReader    = "fetch" // a reader that follows the lists of raw answers
-	historyReaders = 1
-	historyWait    = 50 * time.Millisecond
-	historyBytes   = 64 << 10
-	oddBytes       = 3000 // no limit of the odd ones is above
-	clientPull     = 200 * time.Millisecond
+	fetchReader  = "fetch" // it follows the lists of raw answers
+	historyWait  = 50 * time.Millisecond
+	historyBytes = 64 << 10
+	oddBytes     = 3000 // no limit of the odd ones is above
+	clientPull   = 200 * time.Millisecond
 )
+
+// ownReaders read every partition at both isolation levels.
+func (x *randomRun) ownReaders() (all []func()) {
+	for i := range x.ps {
+		random := rand.New(rand.NewPCG(x.t.rand.Uint64(), uint64(i)))
+		all = append(all, func() { x.readLog(i) }, func() { x.follow(i, random) })
+	}
+	return all
+}
 
 // readLog reads a partition at read_uncommitted.
 func (x *randomRun) readLog(i int) {
@@ -72,16 +80,10 @@ func (x *randomRun) fetch(p model.Partition, offset int64, spec fetchSpec) answe
 
 func laneOf(what string, i int) string { return what + " " + string(rune('a'+i)) }
 
-// randomReader follows the lists of raw answers, as the Java client does.
-type randomReader struct {
-	*history.Reader
-	x      *randomRun
-	number int
-}
-
-// follow reads a partition at read_committed, in answers of odd sizes.
-func (r *randomReader) follow(i int, random *rand.Rand) {
-	x, p := r.x, r.x.ps[i]
+// follow reads a partition at read_committed in answers of odd sizes, and
+// follows their lists as the Java client does.
+func (x *randomRun) follow(i int, random *rand.Rand) {
+	p := x.ps[i]
 	spec := fetchSpec{isolation: model.ReadCommitted, lane: laneOf("reader", i), maxWait: historyWait}
 	var bounds model.History
 	deadline := time.Now()
@@ -89,8 +91,8 @@ func (r *randomReader) follow(i int, random *rand.Rand) {
 		spec.partitionMaxBytes = 1 + random.Int32N(oddBytes)
 		settled := x.settled.Load()
 		a := x.fetch(p, next, spec)
-		r.wantBounds(i, a, &bounds)
-		r.take(i, a)
+		x.wantBounds(i, a, &bounds)
+		x.take(i, a)
 		x.notice(i)
 		if a.End() > next || !settled {
 			next, deadline = a.End(), time.Now().Add(x.t.bound(stuck))
@@ -102,28 +104,28 @@ func (r *randomReader) follow(i int, random *rand.Rand) {
 			return
 		}
 	}
-	r.Finish(i, x.truths[i].log.End)
+	x.fetching.Finish(i, x.truths[i].log.End)
 }
 
-func (r *randomReader) take(i int, a answer) {
+func (x *randomRun) take(i int, a answer) {
 	records, err := believed(a.View)
 	if err != nil {
-		r.x.t.undecided("reading %s at %d: %v", a.Partition, a.FetchOffset, err)
+		x.t.undecided("reading %s at %d: %v", a.Partition, a.FetchOffset, err)
 	}
-	if len(records) > 0 && !r.x.settled.Load() {
-		r.x.answers.Add(1)
+	if len(records) > 0 && !x.settled.Load() {
+		x.answers.Add(1)
 	}
-	r.Read(i, a.Received, historyRecords(records))
-	r.Passed(i, a.End())
+	x.fetching.Read(i, a.Received, historyRecords(records))
+	x.fetching.Passed(i, a.End())
 }
 
 // wantBounds holds the last stable offset of an answer against the transactions
 // that were open all the while, and against the answer before.
-func (r *randomReader) wantBounds(i int, a answer, bounds *model.History) {
+func (x *randomRun) wantBounds(i int, a answer, bounds *model.History) {
 	breaches, _ := bounds.Next(a.View)
 	breaches = append(breaches, model.U2b(a.View)...)
 	for _, b := range breaches {
-		r.x.check.Tell(history.Anomaly{
+		x.check.Tell(history.Anomaly{
 			Kind: history.Bounds, Reader: fetchReader, Partition: i, Offset: b.Offset, Expected: b.Expected, Observed: b.Observed,
 		})
 	}
@@ -159,7 +161,7 @@ func (x *randomRun) openClients(clients []Client) {
 			if r := x.t.open(c, a); r != nil {
 				x.clients = append(x.clients, &randomReading{reading: r, x: x, i: i, seen: seen})
 			} else {
-				seen.Leave()
+				seen.Leave() // the scenario is not decided then
 			}
 		}
 	}
@@ -169,6 +171,13 @@ func (x *randomRun) openClients(clients []Client) {
 const clientPrefix = "client "
 
 func clientReader(c Client) string { return clientPrefix + c.Name() }
+
+func (x *randomRun) clientReaders() (all []func()) {
+	for _, r := range x.clients {
+		all = append(all, r.follow)
+	}
+	return all
+}
 
 func (x *randomRun) closeClients() {
 	for _, r := range x.clients {
