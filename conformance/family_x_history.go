@@ -63,10 +63,14 @@ func (t *trial) judgeHistory(s history.Shape) {
 	plan := history.NewPlan(t.rand.Uint64(), s)
 	t.fact("seed %d makes plan %016x: %d producers, %d transactions and batches without one in %d partitions",
 		t.run.config.Seed, plan.Hash(), len(plan.Actors), plan.Transactions(), plan.Partitions)
-	x := t.carryOut(plan, t.run.config.Clients)
+	x := t.history(plan)
+	if end := t.guarded(func() { x.carryOut(t.run.config.Clients) }); end != nil {
+		x.tell(x.shown(planShown(plan)))
+		t.stop(end.outcome, end.reason)
+	}
 	x.witness(s)
 	x.reread()
-	x.judge(x.shrunk())
+	x.judge(x.shown(x.shrunk()))
 }
 
 // goesOn reports whether producers have time to go on with the plan, and reason.
@@ -118,18 +122,22 @@ func (x *randomRun) witness(s history.Shape) {
 	}
 }
 
-// carryOut runs producers and readers until all is written and read.
-func (t *trial) carryOut(plan history.Plan, clients []Client) *randomRun {
+// history is a plan that is about to be carried out, with partitions of its own.
+func (t *trial) history(plan history.Plan) *randomRun {
 	x := &randomRun{
 		t: t, plan: plan, wild: t.network != nil || t.rough.Load(), begun: time.Now(), ps: t.partitions(int32(plan.Partitions)),
 		did: make([]atomic.Int64, len(plan.Actors)), evidence: map[int][]string{},
 	}
 	x.check = history.NewChecker(x.number(), plan.Partitions)
 	x.log, x.fetching = x.check.Log(), x.check.Reader(fetchReader)
+	return x
+}
+
+// carryOut runs producers and readers until all is written and read.
+func (x *randomRun) carryOut(clients []Client) {
 	x.openClients(clients)
 	defer x.closeClients()
-	t.together(slices.Concat(x.producers(), x.ownReaders(), x.clientReaders(), x.outage(), []func(){x.settle})...)
-	return x
+	x.t.together(slices.Concat(x.producers(), x.ownReaders(), x.clientReaders(), x.outage(), []func(){x.settle})...)
 }
 
 // producers are what the actors of the plan do.

@@ -24,18 +24,29 @@ func (x *randomRun) reread() {
 	}
 }
 
-// judge reports what was found, with the plan that shows it.
+// shown is what each finding says of the history, with its plan as text.
+func (x *randomRun) shown(plan string) string {
+	_, all := x.check.Anomalies()
+	return fmt.Sprintf("%d anomalies in all, with seed %d, plan %016x: %s", all, x.t.run.config.Seed, x.plan.Hash(), plan)
+}
+
+// judge reports what was found.
 func (x *randomRun) judge(shown string) {
-	found, all := x.check.Anomalies()
-	shown = fmt.Sprintf("%d anomalies in all, with seed %d, plan %016x: %s", all, x.t.run.config.Seed, x.plan.Hash(), shown)
+	x.tell(shown)
+	found, _ := x.check.Anomalies()
+	for i := range x.ps {
+		x.judgeClients(i, found, shown)
+		x.t.compareFrom(x.truths[i])
+	}
+}
+
+// tell reports what was found about the cluster.
+func (x *randomRun) tell(shown string) {
+	found, _ := x.check.Anomalies()
 	for _, a := range found {
 		if clientOf(a.Reader) == "" {
 			x.report(OfCluster, a, shown)
 		}
-	}
-	for i := range x.ps {
-		x.judgeClients(i, found, shown)
-		x.t.compareFrom(x.truths[i])
 	}
 }
 

@@ -40,14 +40,18 @@ func (x *randomRun) shrunk() string {
 // failsAs carries out a plan and reports whether an anomaly of a kind comes of
 // it.
 func (t *trial) failsAs(p history.Plan, kind history.Kind) bool {
-	var found []history.Anomaly
+	var x *randomRun
 	t.guarded(func() {
-		x := t.carryOut(p, nil)
+		x = t.history(p)
+		x.carryOut(nil)
 		if !x.broken() {
 			x.reread()
 		}
-		found, _ = x.check.Anomalies()
 	})
+	if x == nil {
+		return false
+	}
+	found, _ := x.check.Anomalies()
 	return slices.Contains(history.Signature(found), kind)
 }
 
