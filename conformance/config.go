@@ -38,7 +38,10 @@ type Config struct {
 	TopicConfig map[string]string // for every topic that has no other value for the key
 	AllowAdmin  bool              // run what needs rights on the whole cluster
 
-	// Hook does something to a broker: kill, stop, start, pause, resume. nil:
+	// Hook does something to a broker: kill, stop, start, pause, resume. It
+	// returns when that is done; its context gives it two minutes, and does not
+	// end with the run. One call at a time. Every broker that a scenario took
+	// away is brought back at the scenario's end, however that comes. nil:
 	// scenarios that need it are skipped.
 	Hook func(ctx context.Context, action string, broker int32) error
 

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -8,7 +9,9 @@ import (
 )
 
 // Family R: leaders that move, brokers that stop and come back.
-var familyR = slices.Concat(movedLeaders, brokersGone)
+var familyR = slices.SortedFunc(slices.Values(slices.Concat(movedLeaders, brokersGone)), func(a, b *Scenario) int {
+	return cmp.Compare(a.ID, b.ID)
+})
 
 // needMoves are what a scenario needs to move leaders of its own topics.
 var needMoves = []need{needBrokers(2), needAPI(kmsg.AlterPartitionAssignments, 0), needAPI(kmsg.ElectLeaders, 0), needAdmin}

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -81,11 +82,12 @@ func (t *trial) restore() {
 		if left[broker] == actPause {
 			undo = actResume
 		}
-		err := t.run.hook(ctx, undo, broker)
-		if err == nil {
-			err = t.run.answersAgain(ctx, broker, time.Duration(float64(hookLimit)*max(t.run.config.Slow, 1)))
-		}
+		limit, err := hookLimit, t.run.hook(ctx, undo, broker)
 		if err != nil {
+			limit = glance // perhaps it had never been away
+		}
+		answers := t.run.answersAgain(ctx, broker, time.Duration(float64(limit)*max(t.run.config.Slow, 1)))
+		if err = cmp.Or(err, answers); answers != nil {
 			t.run.made.broker(fmt.Sprintf("broker %d, after the %s of %s: %v", broker, left[broker], t.scenario.ID, err))
 			continue
 		}

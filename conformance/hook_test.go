@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"example.com/readcommitted/internal/kafkatest"
 )
@@ -23,18 +26,133 @@ type fakeHook struct {
 
 	mu    sync.Mutex
 	calls []string
-	fails string // an action and a broker that it cannot do
+	fails string                 // an action and a broker that it cannot do
+	conns map[string][]*fakeConn // by address
+	still map[string]bool        // addresses of brokers that stand still
 }
 
 func newFakeHook(t *testing.T, c *kafkatest.Cluster) *fakeHook {
 	t.Helper()
-	h := &fakeHook{c: c, ports: map[int32]int{}}
+	h := &fakeHook{c: c, ports: map[int32]int{}, conns: map[string][]*fakeConn{}, still: map[string]bool{}}
 	brokers, err := c.Admin().ListBrokers(t.Context())
 	require.NoError(t, err)
 	for _, b := range brokers {
 		h.ports[b.NodeID] = int(b.Port)
 	}
 	return h
+}
+
+// use has a run go through the hook. Brokers in this process keep their
+// connections when they go, so these are cut from here.
+func (h *fakeHook) use(c *Config) {
+	c.Hook = h.do
+	c.Options = append(c.Options, kgo.Dialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+		inner, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		conn := &fakeConn{Conn: inner, still: h.still[address]}
+		h.conns[address] = append(h.conns[address], conn)
+		return conn, nil
+	}))
+}
+
+func (h *fakeHook) remove(broker int32) error {
+	err := h.c.Fake().RemoveNode(broker)
+	address := h.address(broker)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, conn := range h.conns[address] {
+		_ = conn.Conn.Close()
+	}
+	delete(h.conns, address)
+	return err
+}
+
+func (h *fakeHook) address(broker int32) string {
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(h.ports[broker]))
+}
+
+// stand has a broker stand still, or go on with what it was sent meanwhile.
+func (h *fakeHook) stand(broker int32, still bool) {
+	address := h.address(broker)
+	h.mu.Lock()
+	h.still[address] = still
+	conns := h.conns[address]
+	h.mu.Unlock()
+	for _, conn := range conns {
+		conn.stand(still)
+	}
+}
+
+// fakeConn is a connection to a broker that may stand still: it takes what is
+// sent, as a socket does, and carries it out when it goes on, also if the client
+// has left.
+type fakeConn struct {
+	net.Conn
+
+	mu       sync.Mutex
+	still    bool
+	left     bool
+	taken    []byte
+	deadline time.Time
+}
+
+func (c *fakeConn) stand(still bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.still = still
+	if !still {
+		_ = c.Conn.SetWriteDeadline(time.Time{})
+		_, _ = c.Conn.Write(c.taken)
+		c.taken = nil
+		if c.left {
+			time.AfterFunc(time.Second, func() { _ = c.Conn.Close() })
+		}
+	}
+}
+
+func (c *fakeConn) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.still {
+		c.taken = append(c.taken, b...)
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *fakeConn) Read(b []byte) (int, error) {
+	for {
+		c.mu.Lock()
+		still, over := c.still, !c.deadline.IsZero() && time.Now().After(c.deadline)
+		c.mu.Unlock()
+		switch {
+		case !still:
+			return c.Conn.Read(b)
+		case over:
+			return 0, os.ErrDeadlineExceeded
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func (c *fakeConn) SetDeadline(at time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deadline = at
+	return c.Conn.SetDeadline(at)
+}
+
+func (c *fakeConn) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left = true; c.still {
+		return nil
+	}
+	return c.Conn.Close()
 }
 
 func (h *fakeHook) do(ctx context.Context, action string, broker int32) error {
@@ -49,12 +167,13 @@ func (h *fakeHook) do(ctx context.Context, action string, broker int32) error {
 	case fails:
 		return errors.New("exit status 1: no such machine")
 	case action == actKill, action == actStop:
-		return h.c.Fake().RemoveNode(broker)
+		return h.remove(broker)
 	case action == actStart:
 		_, _, err := h.c.Fake().AddNode(broker, h.ports[broker])
 		return err
 	}
-	return errors.New("a broker in this process cannot stand still")
+	h.stand(broker, action == actPause)
+	return nil
 }
 
 func (h *fakeHook) wantAllRunning(t *testing.T) {
@@ -86,7 +205,7 @@ func TestBrokersRunAgainHoweverAScriptEnds(t *testing.T) {
 			h := newFakeHook(t, c)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			report := judgedBy(ctx, t, c, func(c *Config) { c.Hook = h.do }, scenario(func(t *trial) {
+			report := judgedBy(ctx, t, c, h.use, scenario(func(t *trial) {
 				t.takeAway(actKill, 1)
 				if name == "interrupted" {
 					cancel()
@@ -103,7 +222,7 @@ func TestBrokersRunAgainHoweverAScriptEnds(t *testing.T) {
 
 func TestScenariosWhoseHookFailsAreUndecided(t *testing.T) {
 	for name, k := range map[string]struct{ fails, reason, left string }{
-		"taking away": {"kill 1", "the hook could not kill broker 1: exit status 1: no such machine", "broker 1, after the kill of T-01: the hook could not start broker 1: node 1 already exists"},
+		"taking away": {"kill 1", "the hook could not kill broker 1: exit status 1: no such machine", ""}, // it never was away
 		"bringing back": {"start 1", "the hook could not start broker 1: exit status 1: no such machine",
 			"broker 1, after the kill of T-01: the hook could not start broker 1: exit status 1: no such machine"},
 	} {
@@ -111,14 +230,14 @@ func TestScenariosWhoseHookFailsAreUndecided(t *testing.T) {
 			c := kafkatest.Fake(t, kafkatest.Config{Nodes: 3})
 			h := newFakeHook(t, c)
 			h.fails = k.fails
-			report := judgedBy(t.Context(), t, c, func(c *Config) { c.Hook = h.do }, scenario(func(t *trial) {
+			report := judgedBy(t.Context(), t, c, h.use, scenario(func(t *trial) {
 				t.takeAway(actKill, 1)
 				t.bringBack(1)
 				t.witness(true, "")
 			}))
 			require.Equal(t, Inconclusive, report.Results[0].Outcome)
 			require.Equal(t, k.reason, report.Results[0].Reason)
-			require.Equal(t, []string{k.left}, report.Left)
+			require.Equal(t, k.left, strings.Join(report.Left, ", "))
 		})
 	}
 }
@@ -141,14 +260,23 @@ func TestHooksThatDoNothingDecideNothing(t *testing.T) {
 	}
 }
 
-// A cluster in this process loses and gets brokers too.
+// A cluster in this process loses and gets brokers too. R-04 is left out: one of
+// these brokers is the controller, and no other one takes over from it.
 func TestScenariosWithAHookOnAFakeCluster(t *testing.T) {
-	for _, id := range []string{"R-03", "R-04", "R-05", "R-08"} {
+	for _, id := range []string{"R-03", "R-05", "R-07", "R-08"} {
 		t.Run(id, func(t *testing.T) {
+			if id == "R-07" && os.Getenv("KAFKA_TEST") == "" {
+				t.Skip("a broker stands still for 20 s: set KAFKA_TEST=local")
+			}
 			t.Parallel()
 			c := kafkatest.Fake(t, kafkatest.Config{Nodes: 3})
 			h := newFakeHook(t, c)
-			r := judgedBy(t.Context(), t, c, func(c *Config) { c.Hook = h.do }, Find(id)).Results[0]
+			once := *Find(id)
+			once.levels = onlyTV1 // the topic of a second one might need the controller
+			r := judgedBy(t.Context(), t, c, func(c *Config) {
+				h.use(c)
+				c.Keep = true
+			}, &once).Results[0]
 			require.Equal(t, Pass, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
 			h.wantAllRunning(t)
 		})

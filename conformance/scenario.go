@@ -1,6 +1,9 @@
 package conformance
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Scenario is one situation and what is required in it.
 type Scenario struct {
@@ -43,6 +46,12 @@ func (s *Scenario) Needs() []string {
 		out = append(out, n.what)
 	}
 	return out
+}
+
+// TakesBrokersAway reports whether the scenario stops, kills or pauses brokers,
+// for which it needs [Config.Hook].
+func (s *Scenario) TakesBrokersAway() bool {
+	return slices.ContainsFunc(s.needs, func(n need) bool { return n.what == needHook.what })
 }
 
 // levels says for which versions of the protocol a scenario runs.

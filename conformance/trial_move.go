@@ -29,17 +29,22 @@ func (t *trial) moveLeader(p model.Partition, to int32) {
 // second one the scenario is skipped.
 func (t *trial) replicas(p model.Partition) []int32 {
 	leader := t.refresh(p)
-	var all []int32
-	for _, partition := range t.describe(p.Topic).Partitions {
-		if partition.Partition == p.Index {
-			all = slices.DeleteFunc(slices.Clone(partition.Replicas), func(b int32) bool { return b == leader })
-		}
-	}
+	all := slices.DeleteFunc(t.holders(p), func(b int32) bool { return b == leader })
 	if len(all) == 0 {
 		t.fact("%s has one replica", p)
 		t.skip(ReasonFewBrokers)
 	}
 	return append([]int32{leader}, all...)
+}
+
+// holders are the brokers that hold a partition.
+func (t *trial) holders(p model.Partition) []int32 {
+	for _, partition := range t.describe(p.Topic).Partitions {
+		if partition.Partition == p.Index {
+			return slices.Clone(partition.Replicas)
+		}
+	}
+	return nil
 }
 
 // prefer puts a replica first. The others stay, so that nothing is copied.

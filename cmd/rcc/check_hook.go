@@ -16,29 +16,36 @@ import (
 // nodeHook does things to the brokers of a local cluster.
 func nodeHook(cluster *localkafka.Cluster) func(context.Context, string, int32) error {
 	return func(ctx context.Context, action string, broker int32) error {
-		for _, node := range cluster.Nodes() {
-			if node.ID() != broker {
-				continue
-			}
-			switch action {
-			case "kill":
-				return node.Kill()
-			case "stop":
-				return node.Stop(ctx)
-			case "start":
-				if node.Running() { // an attempt before this one got so far
-					return node.Continue()
-				}
-				return node.Start(ctx)
-			case "pause":
-				return node.Pause()
-			case "resume":
+		if err := onNode(ctx, cluster, action, broker); err != nil {
+			return fmt.Errorf("%.*s", hookTail, oneLine(err.Error())) // without the whole of the broker's log
+		}
+		return nil
+	}
+}
+
+func onNode(ctx context.Context, cluster *localkafka.Cluster, action string, broker int32) error {
+	for _, node := range cluster.Nodes() {
+		if node.ID() != broker {
+			continue
+		}
+		switch action {
+		case "kill":
+			return node.Kill()
+		case "stop":
+			return node.Stop(ctx)
+		case "start":
+			if node.Running() { // an attempt before this one got so far
 				return node.Continue()
 			}
-			return fmt.Errorf("hook: unknown action %q", action)
+			return node.Start(ctx)
+		case "pause":
+			return node.Pause()
+		case "resume":
+			return node.Continue()
 		}
-		return fmt.Errorf("hook: no broker %d", broker)
+		return fmt.Errorf("unknown action %q", action)
 	}
+	return fmt.Errorf("no broker %d", broker)
 }
 
 // hookDelay is how long what a command left running may hold its output.

@@ -27,7 +27,8 @@ type checkPlan struct {
 	Skipped    map[string]string         `json:"skipped"` // reasons by ID
 	Time       time.Duration             `json:"time_ns"`
 	Makes      conformance.Footprint     `json:"makes"`
-	Unmeasured []string                  `json:"not_counted"` // of them it is not known what they make
+	Unmeasured []string                  `json:"not_counted"`                  // of them it is not known what they make
+	TakesAway  []string                  `json:"takes_brokers_away,omitempty"` // scenarios that do, through the hook
 	Prefix     string                    `json:"prefix"`
 	Rights     []conformance.RightNeeded `json:"rights"`
 	ACLs       []string                  `json:"acls"`
@@ -92,6 +93,9 @@ func (a *app) newCheckPlan(e *conformance.Examination, f *checkFlags, seeds []st
 			continue
 		}
 		p.Scenarios = append(p.Scenarios, x.ID)
+		if x.TakesBrokersAway() {
+			p.TakesAway = append(p.TakesAway, x.ID)
+		}
 	}
 	makes, unmeasured := e.Makes()
 	makes.Requests = nil
@@ -141,6 +145,10 @@ func (p *checkPlan) text() string {
 	row("makes", "%s", p.makesLine())
 	if len(p.Unmeasured) > 0 {
 		row("", "not counted: %s", strings.Join(p.Unmeasured, " "))
+	}
+	if len(p.TakesAway) > 0 {
+		row("brokers", "stopped, killed and paused by %s, through the hook;", strings.Join(p.TakesAway, " "))
+		row("", "each scenario has all of them running again when it ends")
 	}
 	row("names", "all begin with %s<run ID>-; nothing else is written, changed or removed", p.Prefix)
 	if p.keep {

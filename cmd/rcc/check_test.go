@@ -206,6 +206,21 @@ func TestShellHook(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "kill 3\n", string(text))
 	require.ErrorContains(t, shellHook("echo no {broker} >&2; exit 3")(t.Context(), "kill", 3), "exit status 3: no 3")
+
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	require.ErrorContains(t, shellHook("echo waiting; sleep 60; : {broker}")(ctx, "kill", 3), "not done in time: context deadline exceeded: waiting")
+	require.Less(t, time.Since(begin), hookDelay, "the command's own children end with it")
+}
+
+// A hook that fails is told with what it said, and nothing is judged by it.
+func TestCheckWithAHookThatFails(t *testing.T) {
+	code, stdout, stderr := checkRun(t.Context(), "run", "R-08", "--local", "kfake", "--local-nodes", "3", "--yes",
+		"--hook", "echo no machine {broker} >&2; test {action} = start")
+	require.Equal(t, exitUndecided, code, stdout+stderr)
+	require.Regexp(t, `INCONCLUSIVE +R-08 .* the hook could not stop broker \d: .*: exit status 1: no machine \d`, stdout)
+	require.NotContains(t, stderr, "left behind")
 }
 
 // The tree on a terminal counts what has ended and names what runs.
