@@ -96,3 +96,19 @@ func TestRandomHistoriesBlameBrokenReaders(t *testing.T) {
 		})
 	}
 }
+
+// Brokers that stand still, stop and are killed are no fault of the cluster.
+func TestRandomHistoriesWhileBrokersComeAndGo(t *testing.T) {
+	t.Parallel()
+	c := kafkatest.Fake(t, kafkatest.Config{Nodes: 3})
+	h := newFakeHook(t, c)
+	report := judgedBy(t.Context(), t, c, func(config *Config) {
+		h.use(config)
+		config.Seed = *historySeed
+	}, Find("X-04"))
+	r := report.Results[0]
+	t.Log(r.Duration, r.Facts)
+	require.Equal(t, Pass, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
+	// What it made may stay: the controller of a fake cluster does not come back.
+	h.wantAllRunning(t)
+}
