@@ -149,6 +149,7 @@ func (a *actor) ends(commit bool) bool {
 // finish ends a transaction as its plan says.
 func (a *actor) finish(tx *history.Transaction, plan history.Txn) {
 	switch plan.Ending {
+	case history.Plain: // it counts as it is
 	case history.Commit:
 		tx.Committing(time.Now())
 		if a.ends(true) {
@@ -170,7 +171,7 @@ func (a *actor) finish(tx *history.Transaction, plan history.Txn) {
 	case history.Zombie:
 		tx.Dead()
 		before := *a
-		before.producer = a.producer.twin()
+		before.producer = a.twin()
 		a.replace()
 		a.number++
 		before.writeOn(plan.Writes[0], a.number)

@@ -206,6 +206,6 @@ func (t Txn) String() string {
 // Hash tells plans apart.
 func (p Plan) Hash() uint64 {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%d\n%s", p.Partitions, p)
+	_, _ = fmt.Fprintf(h, "%d\n%s", p.Partitions, p)
 	return h.Sum64()
 }

@@ -98,8 +98,10 @@ func (r *Reader) place(partition int, record Record) (p *part, v Value) {
 		c.tell(Anomaly{Garbage, r.name, partition, record.Offset, "a record of this history and partition", v.String() + ", of another one"})
 		return nil, v
 	case v.Number <= r.last[key]:
-		c.tell(Anomaly{Duplicate, r.name, partition, record.Offset, fmt.Sprintf("a record of producer %d above number %d", v.Producer, r.last[key]),
-			fmt.Sprintf("%s, number %d", v, v.Number)})
+		c.tell(Anomaly{
+			Duplicate, r.name, partition, record.Offset,
+			fmt.Sprintf("a record of producer %d above number %d", v.Producer, r.last[key]), fmt.Sprintf("%s, number %d", v, v.Number),
+		})
 		return nil, v
 	}
 	r.pass(l, r.last[key], v.Number, record.Offset)

@@ -161,6 +161,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch f.Kind {
+	case None, Delay:
 	case Stall:
 		c.stall = f.Wait
 	case Drop:
@@ -184,7 +185,7 @@ const arriving = 5 * time.Second
 
 // arrive sends a request whose sender has gone.
 func (c *conn) arrive(frame []byte, wait time.Duration) {
-	defer c.Conn.Close()
+	defer func() { _ = c.Conn.Close() }()
 	time.Sleep(wait)
 	_ = c.Conn.SetDeadline(time.Now().Add(arriving))
 	if _, err := c.Conn.Write(frame); err == nil {
