@@ -69,7 +69,7 @@ func (t *trial) judgeHistory(s history.Shape) {
 		t.stop(end.outcome, end.reason)
 	}
 	x.witness(s)
-	x.reread()
+	x.reread(rereadAnswers)
 	x.judge(x.shown(x.shrunk()))
 }
 
