@@ -39,4 +39,19 @@ var familyX = []*Scenario{
 		levels:      anyLevel, faulty: true,
 		run: func(t *trial) { t.judgeHistory(history.Shape{Crashes: true, Faults: true}) },
 	},
+	{
+		ID: "X-04", Name: "random-restarts", Class: Must, Profile: Destructive, Typical: 2 * time.Minute, Limit: 15 * time.Minute,
+		Requirement: "what X-01 requires holds where brokers stand still, restart and are killed while producers and readers are at work",
+		Consequence: "each failure of a broker shows up as records that nobody committed, or takes committed ones with it",
+		Witness:     "what X-01 wants, and a broker stood still, one restarted and one was killed while producers were at work",
+		Log:         "as X-02; one broker after the other is paused, stopped and killed, and comes back",
+		Known:       "Redpanda 21.10 and 21.11: aborted reads, lost and duplicated records after kills and pauses; Bufstream 0.1.0: lost and spurious offsets after pauses",
+		needs:       []need{needHook},
+		levels:      anyLevel, alone: true,
+		run: func(t *trial) {
+			t.expectOutages()
+			t.unpinned = true
+			t.judgeHistory(history.Shape{Crashes: true, Pause: outagePause})
+		},
+	},
 }

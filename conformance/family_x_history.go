@@ -38,7 +38,7 @@ type randomRun struct {
 	ps    []model.Partition
 	check *history.Checker
 	begun time.Time
-	wild  bool // the network fails
+	wild  bool // the network fails, or brokers do
 
 	log, fetching *history.Reader  // the checker's own, at both levels
 	clients       []*randomReading // of readers under judgement
@@ -49,7 +49,8 @@ type randomRun struct {
 
 	committed, aborted, replaced, answers atomic.Int64
 
-	did []atomic.Int64 // transactions by actor
+	did     []atomic.Int64 // transactions by actor
+	outages atomic.Int64   // that were over while producers were at work
 
 	mu       sync.Mutex
 	evidence map[int][]string // by partition, the exchanges before something was found
@@ -58,7 +59,7 @@ type randomRun struct {
 // judgeHistory makes a plan of a shape, carries it out and judges it.
 func (t *trial) judgeHistory(s history.Shape) {
 	s.Partitions, s.Producers, s.Plain = historyPartitions, historyProducers, historyPlain
-	s.Transactions, s.Pause = historyTransactions, historyPause
+	s.Transactions, s.Pause = historyTransactions, orElse(s.Pause, historyPause)
 	plan := history.NewPlan(t.rand.Uint64(), s)
 	t.fact("seed %d makes plan %016x: %d producers, %d transactions and batches without one in %d partitions",
 		t.run.config.Seed, plan.Hash(), len(plan.Actors), plan.Transactions(), plan.Partitions)
@@ -68,7 +69,7 @@ func (t *trial) judgeHistory(s history.Shape) {
 		t.stop(end.outcome, end.reason)
 	}
 	x.witness(s)
-	x.reread()
+	x.reread(rereadAnswers)
 	x.judge(x.shown(x.shrunk()))
 }
 
@@ -76,7 +77,11 @@ func (t *trial) judgeHistory(s history.Shape) {
 func (x *randomRun) goesOn() bool {
 	ran := time.Since(x.begun)
 	enough := x.committed.Load() >= leastCommitted && x.aborted.Load() >= leastAborted
-	return !x.broken() && (ran < x.t.bound(historyTime) || ran < x.t.bound(historyAtMost) && !enough)
+	atLeast := ran < x.t.bound(historyTime)
+	if x.t.rough.Load() {
+		atLeast = x.outages.Load() < x.outagesWanted()
+	}
+	return !x.broken() && (atLeast || ran < x.t.bound(historyAtMost) && !enough)
 }
 
 // done is the part of the plan that was carried out.
@@ -107,6 +112,9 @@ func (x *randomRun) witness(s history.Shape) {
 		t.fact("%d requests of producers met a fault of the network", t.network.Done())
 		want("requests met a fault of the network", int64(t.network.Done()), leastFaults)
 	}
+	if t.rough.Load() {
+		want("outages were over while producers were at work", x.outages.Load(), x.outagesWanted())
+	}
 	unjudged, hidden := x.check.Unjudged()
 	t.witness(unjudged == 0, "%d records could not be judged: readers were too far behind", unjudged)
 	if hidden > 0 {
@@ -117,7 +125,7 @@ func (x *randomRun) witness(s history.Shape) {
 // history is a plan that is about to be carried out, with partitions of its own.
 func (t *trial) history(plan history.Plan) *randomRun {
 	x := &randomRun{
-		t: t, plan: plan, wild: t.network != nil, begun: time.Now(), ps: t.partitions(int32(plan.Partitions)),
+		t: t, plan: plan, wild: t.network != nil || t.rough.Load(), begun: time.Now(), ps: t.partitions(int32(plan.Partitions)),
 		did: make([]atomic.Int64, len(plan.Actors)), evidence: map[int][]string{},
 	}
 	x.check = history.NewChecker(x.number(), plan.Partitions)
@@ -129,7 +137,7 @@ func (t *trial) history(plan history.Plan) *randomRun {
 func (x *randomRun) carryOut(clients []Client) {
 	x.openClients(clients)
 	defer x.closeClients()
-	x.t.together(slices.Concat(x.producers(), x.ownReaders(), x.clientReaders(), []func(){x.settle})...)
+	x.t.together(slices.Concat(x.producers(), x.ownReaders(), x.clientReaders(), x.outage(), []func(){x.settle})...)
 }
 
 // producers are what the actors of the plan do.

@@ -5,23 +5,34 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	"example.com/readcommitted/conformance/internal/history"
 	"example.com/readcommitted/conformance/internal/model"
 )
 
-// rereads is how often a partition is read again from a random offset.
-const rereads = 3
+// How much is read again when all is at rest: faults that come now and then
+// need answers to come in. A slow cluster gets through less.
+const (
+	rereadAnswers = 3000
+	rereadTime    = 15 * time.Second
+	rereadGlance  = 100 // answers, for a plan that is tried
+)
 
-// reread reads everything anew.
-func (x *randomRun) reread() {
-	random := rand.New(rand.NewPCG(x.t.rand.Uint64(), 1))
+// reread reads the partitions anew, in some answers from random offsets on.
+func (x *randomRun) reread(answers int) {
+	limit := time.Now().Add(x.t.bound(rereadTime))
+	var all []func()
 	for i, w := range x.truths {
-		x.sameAsTruth(i, w)
-		for range rereads {
-			x.rereadFrom(i, w, random)
-		}
+		random := rand.New(rand.NewPCG(x.t.rand.Uint64(), uint64(i)))
+		all = append(all, func() {
+			x.sameAsTruth(i, w)
+			for n := 0; n < answers/len(x.ps) && w.end > w.start && !x.broken() && time.Now().Before(limit); {
+				n += x.rereadFrom(i, w, random)
+			}
+		})
 	}
+	x.t.together(all...)
 }
 
 // shown is what each finding says of the history, with its plan as text.
@@ -69,23 +80,21 @@ func (x *randomRun) sameAsTruth(i int, w truth) {
 }
 
 // rereadFrom reads a partition at rest from a random offset on, in answers of odd
-// sizes.
-func (x *randomRun) rereadFrom(i int, w truth, random *rand.Rand) {
-	if w.end <= w.start {
-		return
-	}
+// sizes, and returns how many.
+func (x *randomRun) rereadFrom(i int, w truth, random *rand.Rand) (answers int) {
 	from := w.start + random.Int64N(w.end-w.start)
 	var got []Delivered
-	spec := fetchSpec{isolation: model.ReadCommitted, lane: "reread"}
+	spec := fetchSpec{isolation: model.ReadCommitted, lane: laneOf("reread", i)}
 	for next := from; next < w.end; {
-		spec.partitionMaxBytes = 1 + random.Int32N(4*oddBytes)
+		spec.partitionMaxBytes = 1 + random.Int32N(oddBytes)
 		a, ok := x.t.filled(x.ps[i], next, spec)
+		answers++
 		if !ok || a.End() <= next {
 			x.check.Tell(history.Anomaly{
 				Kind: history.Stuck, Reader: fetchReader, Partition: i, Offset: next,
 				Expected: "records or markers below the last stable offset", Observed: "none, where ordinary fetches get some",
 			})
-			return
+			return answers
 		}
 		records, err := believed(a.View)
 		if err != nil {
@@ -101,6 +110,7 @@ func (x *randomRun) rereadFrom(i int, w truth, random *rand.Rand) {
 			Expected: fmt.Sprintf("from offset %d on what the log says is committed", from), Observed: d.what,
 		})
 	}
+	return answers
 }
 
 // clientOf is the name of the client that a reader's name stands for, "" for

@@ -56,7 +56,12 @@ func (x *randomRun) produce(n int, plan history.Actor) {
 			return
 		}
 		x.did[n].Add(1)
-		a.carryOut(txn)
+		if x.t.rough.Load() {
+			txn = gentle(txn)
+		}
+		if a.carryOut(txn); x.t.rough.Load() && a.transactional() {
+			a.replace() // what was sent again may come late, and has an older epoch then
+		}
 	}
 }
 

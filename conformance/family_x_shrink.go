@@ -24,7 +24,7 @@ func (x *randomRun) shrunk() string {
 	if len(found) == 0 || x.t.run.config.noShrinking {
 		return planShown(x.plan)
 	}
-	deadline := time.Now().Add(shrinkTime)
+	deadline := time.Now().Add(x.t.bound(shrinkTime))
 	tried := 0
 	small := history.Shrink(x.done(), history.Often(1, shrinkTries, func(p history.Plan) bool {
 		if time.Now().After(deadline) || x.t.ctx.Err() != nil {
@@ -45,7 +45,7 @@ func (t *trial) failsAs(p history.Plan, kind history.Kind) bool {
 		x = t.history(p)
 		x.carryOut(nil)
 		if !x.broken() {
-			x.reread()
+			x.reread(rereadGlance)
 		}
 	})
 	if x == nil {

@@ -80,6 +80,9 @@ func (p *place) expiringLocked(now time.Time) bool {
 
 // pinnedDuring are the transactions that were open between two moments.
 func (t *trial) pinnedDuring(p model.Partition, from, to time.Time) []model.Pinned {
+	if t.unpinned {
+		return nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var out []model.Pinned

@@ -50,6 +50,7 @@ type trial struct {
 	trace     trace
 	cleaned   bool             // the log is compacted: answers are not held against it
 	late      bool             // see beLate
+	unpinned  bool             // what was sent to begin a transaction may come late, and end another one
 	down      map[int32]string // brokers that the hook took away, and how
 }
 
