@@ -19,10 +19,10 @@ var outageActions = []string{actPause, actStop, actKill}
 // gentle is what a transaction comes to while brokers come and go: there is
 // nobody whose connection could be left on purpose.
 func gentle(t history.Txn) history.Txn {
-	switch t.Ending {
-	case history.Crash:
+	if t.Ending == history.Crash {
 		t.Ending = history.Abandon
-	case history.Leave:
+	}
+	if t.Ending == history.Leave {
 		t.Ending = history.Commit
 	}
 	return t
