@@ -14,7 +14,8 @@ import (
 )
 
 const checkRunHelp = `Judge a cluster. Without --yes the plan is shown and a terminal asked; --local
-needs no confirmation, it starts brokers of its own.
+needs no confirmation, it starts brokers of its own, and allows what --allow-admin
+does.
 
 Arguments are IDs (A-02) or families (A); without any the profile's scenarios
 run. The report goes to stdout, with -J as JSON; --report writes it to files too.
@@ -62,6 +63,9 @@ func newCheckRunCommand(a *app) *cobra.Command {
 			f.seeded = cmd.Flags().Changed("seed")
 			if err := f.check(args); err != nil {
 				return err
+			}
+			if f.local != "" && !cmd.Flags().Changed("allow-admin") {
+				f.allowAdmin = true // nobody else's cluster
 			}
 			return f.checkRun(cmd.Flags().Changed("local-nodes"), a)
 		},
