@@ -54,4 +54,11 @@ var familyX = []*Scenario{
 			t.judgeHistory(history.Shape{Crashes: true, Pause: outagePause})
 		},
 	},
+	{
+		ID: "X-05", Name: "soak", Class: Must, Profile: Soak, Typical: 4 * time.Hour,
+		Requirement: "what X-01 requires holds for hours",
+		Consequence: "what goes wrong once in a million transactions is met in production first",
+		Witness:     "what X-01 wants",
+		needs:       []need{notBuilt("a judgement that keeps no answers, which this checker does not have yet")},
+	},
 }
