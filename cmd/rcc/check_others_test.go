@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -199,7 +200,7 @@ func TestKnownFailingFilesShipped(t *testing.T) {
 
 // What is known of kfake is all that fails there, and still does.
 func TestKfakeFailsAsKnown(t *testing.T) {
-	known, _, err := readKnownFailing(knownDirectory + "kfake.txt")
+	known, mayPass, err := readKnownFailing(knownDirectory + "kfake.txt")
 	require.NoError(t, err)
 	args := []string{"run", "--local", "kfake", "--allow-admin", "-J"}
 	for id := range known {
@@ -209,7 +210,11 @@ func TestKfakeFailsAsKnown(t *testing.T) {
 	require.Equal(t, exitOK, code, stdout+stderr)
 	var report checkReport
 	require.NoError(t, json.Unmarshal([]byte(stdout), &report))
-	require.Len(t, report.Judgement.Expected, len(known))
+	for id := range known {
+		if !slices.Contains(mayPass, id) {
+			require.Contains(t, report.Judgement.Expected, id)
+		}
+	}
 	code, _, _ = checkRun(t.Context(), args...)
 	require.Equal(t, exitFindings, code)
 }
