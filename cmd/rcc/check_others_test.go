@@ -111,7 +111,11 @@ func startMock(t *testing.T) string {
 		_ = mock.Wait()
 	})
 	address, err := bufio.NewReader(stdout).ReadString('\n')
-	require.NoError(t, err, problems.String())
+	if err != nil {
+		_ = stdin.Close()
+		_ = mock.Wait() // it writes its problems until then
+		require.NoError(t, err, problems.String())
+	}
 	return strings.TrimSpace(address)
 }
 
