@@ -33,16 +33,16 @@ func patienceWith(f flaw) float64 {
 	}
 }
 
+// On real brokers, TestNothingFailsBehindAProxyWithoutDamage has one.
 func TestARightReaderPasses(t *testing.T) {
-	kafkatest.Each(t, kafkatest.Config{}, func(t *testing.T, c *kafkatest.Cluster) {
-		results := judgeReader(t, c, "", "C")
-		for _, r := range results {
-			t.Log(r.ID, r.Outcome, r.Duration.Round(time.Millisecond), r.Reason, r.Facts)
-		}
-		for _, r := range results {
-			require.Equal(t, Pass, r.Outcome, "%s: %s\n%s", r.ID, r.Reason, findingsOf(r))
-		}
-	})
+	t.Parallel()
+	results := judgeReader(t, kafkatest.Fake(t, kafkatest.Config{}), "", "C")
+	for _, r := range results {
+		t.Log(r.ID, r.Outcome, r.Duration.Round(time.Millisecond), r.Reason, r.Facts)
+	}
+	for _, r := range results {
+		require.Equal(t, Pass, r.Outcome, "%s: %s\n%s", r.ID, r.Reason, findingsOf(r))
+	}
 }
 
 // What is wrong with a reader is said of the reader: nothing is found against

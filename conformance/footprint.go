@@ -106,7 +106,7 @@ func (s *steps) footprint() Footprint {
 }
 
 // footprintsFile holds what each scenario made when it was measured, on a
-// cluster that has both levels. TestFootprintsAreMeasured writes it.
+// cluster that has both levels. TestFootprintsAreKnown writes it.
 //
 //go:embed footprints.txt
 var footprintsFile string
