@@ -219,6 +219,6 @@ func TestKfakeFailsAsKnown(t *testing.T) {
 			require.Contains(t, report.Judgement.Expected, id)
 		}
 	}
-	code, _, _ = checkRun(t.Context(), "run", "--local", "kfake", "P-03")
+	code, _, _ = checkRun(t.Context(), "run", "--local", "kfake", "F-05")
 	require.Equal(t, exitFindings, code, "without the list")
 }
