@@ -88,11 +88,11 @@ var familyOEnd = []*Scenario{
 	},
 	{
 		ID: "O-09", Name: "offsets-survive-commit", Class: Must, Profile: Smoke, Typical: time.Second,
-		Requirement: "the first offset that a group ever has can be one of a committed transaction, whatever other transactions are open",
+		Requirement: "the first offset that a group ever has can be one of a committed transaction, whatever other transactions are open, and that of the producer's next one takes its place",
 		Consequence: "loops that read, process and write in transactions do all of their input again after each restart",
 		Witness:     "the transaction was open until its end was sent, and the end was acknowledged",
-		Log:         "group: 7 in a transaction, its first offset | commit; the same with a record, and beside another transaction, open or ended",
-		Known:       "the mock cluster of librdkafka loses it always, Tansu 0.6.0 where another transaction is open in the same partition",
+		Log:         "group: 7 in a transaction, its first offset | commit | 8 in the next one | commit; 7 with a record, and beside another transaction, open or ended",
+		Known:       "the mock cluster of librdkafka loses it always, Tansu 0.6.0 that of the next one, and where another transaction is open in the same partition",
 		needs:       offsetNeeds(offsetsLeast), run: firstOffsets,
 	},
 }

@@ -97,9 +97,12 @@ func offsetsByEnd(t *trial) {
 	}
 }
 
+// firstOffset is the first one of the groups of O-09.
+const firstOffset int64 = 7
+
 func firstOffsets(t *trial) {
 	p, w, other := t.partition(), t.producer(), t.producer()
-	for _, beside := range []func(){
+	for i, beside := range []func(){
 		func() {},
 		func() { w.write(p, 1) }, // as loops that copy records do it
 		func() { // while somebody else's transaction is open in the same partition
@@ -112,13 +115,25 @@ func firstOffsets(t *trial) {
 		},
 	} {
 		o := t.pendingSoon(noOffset, w)
-		o.value = 7
+		o.value = firstOffset
 		beside()
 		o.commitOffset(o.g, o.p, o.value)
 		if !o.finish(true) {
 			return
 		}
+		if i == 0 {
+			o.next() // whatever comes of it, the other groups are worth a look
+		}
 	}
+}
+
+// next has the producer go on in its group, as loops do: another transaction
+// with the offset after the one that the group has.
+func (o *pending) next() {
+	o.before = groupOffset{offset: o.value}
+	o.value++
+	o.commitOffset(o.g, o.p, o.value)
+	o.finish(true)
 }
 
 // Offsets of O-06.

@@ -33,7 +33,7 @@ func TestOffsetsInTransactionsOnAFakeCluster(t *testing.T) {
 func TestLostOffsetsAreNoticed(t *testing.T) {
 	t.Parallel()
 	for _, m := range mutant.All() {
-		if m.Number != 220 {
+		if m.Number != 219 && m.Number != 220 {
 			continue
 		}
 		for _, r := range runBehind(t, kafkatest.Fake(t, kafkatest.Config{}), m.Make(), Config{Select: m.Kills, Slow: m.Slow}).Results {
@@ -53,9 +53,13 @@ func applyingLate(by time.Duration) mutant.Damage {
 }
 
 // applyingUnseen is applyingLate by a cluster that does not say so: it gives
-// what it had before O-09.
+// what it had before, in O-09 nothing or the offset of the transaction before.
 func applyingUnseen(by time.Duration) mutant.Damage {
-	return afterEnds(by, func(_ bool, p *kmsg.OffsetFetchResponseGroupTopicPartition) { p.Offset = -1 })
+	return afterEnds(by, func(_ bool, p *kmsg.OffsetFetchResponseGroupTopicPartition) {
+		if p.Offset--; p.Offset < firstOffset {
+			p.Offset = noOffset
+		}
+	})
 }
 
 // afterEnds changes answers about a group for some time after the end of a
@@ -158,10 +162,12 @@ func TestWhatNeedsStableOffsetsIsSkippedWithoutThem(t *testing.T) {
 // A pending offset that stays pending is a matter of progress, and tried again.
 func TestOffsetsThatStayPending(t *testing.T) {
 	t.Parallel()
-	r, _ := behind(t, applyingLate(1500*time.Millisecond), quickly, Find("O-09"))
+	patient := *Find("O-09")
+	patient.Limit = 5 * time.Minute // on busy machines, waiting for each of its ends is not all that takes time
+	r, _ := behind(t, applyingLate(1500*time.Millisecond), quickly, &patient)
 	require.Equal(t, Warn, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
 	require.Contains(t, r.Reason, "flaky")
-	r, _ = behind(t, applyingLate(time.Hour), quickly, Find("O-09"))
+	r, _ = behind(t, applyingLate(time.Hour), quickly, &patient)
 	require.Equal(t, Fail, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
 }
 

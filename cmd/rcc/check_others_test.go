@@ -174,6 +174,7 @@ func TestTansuFails(t *testing.T) {
 		{"readers starve", "L-15", "LSO 0"},
 		{"a transaction never times out", "T-01", "LSO 0, HW 1 after"},
 		{"offsets of transactions are lost", "O-09", "no offset"},
+		{"offsets of a producer's next transaction are lost", "O-09", "offset 7"},
 	})
 }
 

@@ -17,6 +17,13 @@ var offsets = []Mutant{
 	{Number: 29, Name: "RequireStable ignored", Kills: []string{"O-01", "O-03"}, Make: func() Damage {
 		return Damage{Keys: []kmsg.Key{kmsg.OffsetFetch}, Request: func(c *Call) { c.Request.(*kmsg.OffsetFetchRequest).RequireStable = false }}
 	}},
+	{Number: 219, Name: "the first offset of committed transactions stays", Kills: []string{"O-09"}, Slow: 0.3, Make: func() Damage {
+		return answeringOffsets(func(l *ledger, o answered) {
+			if first, ok := l.first[o.at]; ok && !o.failed() {
+				o.say(first)
+			}
+		})
+	}},
 	{Number: 220, Name: "offsets of committed transactions lost", Kills: []string{"O-02", "O-08", "O-09"}, Slow: 0.3, Make: func() Damage {
 		return answeringOffsets(func(l *ledger, o answered) {
 			if !o.failed() {
@@ -80,6 +87,7 @@ const (
 type ledger struct {
 	plain     map[groupPartition]int64            // outside transactions
 	committed map[groupPartition]int64            // in transactions that were committed
+	first     map[groupPartition]int64            // of those, by the first one
 	pending   map[string]map[groupPartition]int64 // in open ones, by transactional ID
 	// kept are offsets of transactions that ended otherwise, as far as keeps
 	// says so, and nothing was committed for the group since.
@@ -92,7 +100,7 @@ var offsetKeys = []kmsg.Key{kmsg.OffsetCommit, kmsg.TxnOffsetCommit, kmsg.InitPr
 
 func newLedger() *ledger {
 	return &ledger{
-		plain: map[groupPartition]int64{}, committed: map[groupPartition]int64{},
+		plain: map[groupPartition]int64{}, committed: map[groupPartition]int64{}, first: map[groupPartition]int64{},
 		pending: map[string]map[groupPartition]int64{}, kept: map[groupPartition]int64{},
 		keeps: func(end) bool { return false },
 	}
@@ -159,6 +167,9 @@ func (l *ledger) ends(name string, how end) {
 	for at, offset := range l.pending[name] {
 		switch {
 		case how == committed:
+			if _, ok := l.first[at]; !ok {
+				l.first[at] = offset
+			}
 			l.committed[at] = offset
 			delete(l.kept, at)
 		case l.keeps(how):
