@@ -177,7 +177,7 @@ func refusal(code int16) string {
 	case kerr.ClusterAuthorizationFailed.Code, kerr.TopicAuthorizationFailed.Code, kerr.GroupAuthorizationFailed.Code,
 		kerr.TransactionalIDAuthorizationFailed.Code:
 		return ReasonNotAuthorized
-	case kerr.InvalidConfig.Code, kerr.PolicyViolation.Code, kerr.InvalidReplicationFactor.Code, kerr.InvalidPartitions.Code:
+	case kerr.InvalidConfig.Code, kerr.PolicyViolation.Code, kerr.InvalidPartitions.Code:
 		return ReasonRefused
 	case kerr.UnsupportedVersion.Code, kerr.UnsupportedForMessageFormat.Code, kerr.UnsupportedCompressionType.Code:
 		return ReasonAbsent

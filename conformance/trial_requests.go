@@ -136,8 +136,14 @@ func (t *trial) describe(topic string) kmsg.MetadataResponseTopic {
 
 // describeAt is describe by one broker.
 func (t *trial) describeAt(broker int32, topic string) kmsg.MetadataResponseTopic {
+	return t.metadataOf(broker, topic, false)
+}
+
+// metadataOf is describeAt, and may have the broker make the topic.
+func (t *trial) metadataOf(broker int32, topic string, create bool) kmsg.MetadataResponseTopic {
 	req := kmsg.NewPtrMetadataRequest()
 	req.Version = t.version(kmsg.Metadata, 12)
+	req.AllowAutoTopicCreation = create
 	wanted := kmsg.NewMetadataRequestTopic()
 	wanted.Topic = kmsg.StringPtr(topic)
 	req.Topics = append(req.Topics, wanted)

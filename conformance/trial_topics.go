@@ -91,7 +91,7 @@ func (t *trial) create(name string, partitions int32, configs []string) {
 // untilCreated sends the request to whoever is asked first: brokers hand it on
 // to the controller, and those that do not say so.
 func (t *trial) untilCreated(req *kmsg.CreateTopicsRequest) {
-	broker, again := wire.Bootstrap, false
+	broker, again, code := wire.Bootstrap, false, int16(0)
 	if !t.until(t.bound(settled), "the creation of a topic", func() bool {
 		e := t.do(broker, "admin", req)
 		if e.Err != nil {
@@ -101,19 +101,31 @@ func (t *trial) untilCreated(req *kmsg.CreateTopicsRequest) {
 		if len(resp.Topics) != 1 {
 			t.undecided("create topic: an answer with %d topics", len(resp.Topics))
 		}
-		switch code := resp.Topics[0].ErrorCode; {
+		switch code = resp.Topics[0].ErrorCode; {
 		case code == 0, code == kerr.TopicAlreadyExists.Code && again:
 			return true
 		case code == kerr.NotController.Code:
 			broker = t.controller()
-		case !passes(code):
+		case !creationPasses(code):
 			t.refused("create topic", code)
 		}
 		again = true // an attempt may have been carried out in spite of its error
 		return false
 	}) {
-		t.undecided("the topic was not created in time")
+		t.notCreated(code)
 	}
+}
+
+// creationPasses reports whether the error of a creation passes with time. That
+// of too few brokers does: nothing asks for more replicas than the probe found
+// brokers, so one of these is away, which is no reason to skip anything.
+func creationPasses(code int16) bool {
+	return passes(code) || code == kerr.InvalidReplicationFactor.Code
+}
+
+// notCreated ends the script for the last answer before its time was over.
+func (t *trial) notCreated(code int16) {
+	t.undecided("the topic was not created in time: %v", kerr.ErrorForCode(code))
 }
 
 func (t *trial) controller() int32 {

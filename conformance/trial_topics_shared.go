@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/readcommitted/conformance/internal/model"
@@ -52,31 +53,18 @@ func (t *trial) createByAsking(name string, partitions int32, configs []string) 
 	if len(configs) > 0 {
 		t.skip(ReasonAbsent)
 	}
-	req := kmsg.NewPtrMetadataRequest()
-	req.Version = t.version(kmsg.Metadata, 12)
-	req.AllowAutoTopicCreation = true
-	wanted := kmsg.NewMetadataRequestTopic()
-	wanted.Topic = kmsg.StringPtr(name)
-	req.Topics = append(req.Topics, wanted)
-	has := 0
-	if !t.until(t.bound(settled), "a topic that is made when it is asked for", func() bool {
-		e := t.do(wire.Bootstrap, "metadata", req)
-		if e.Err != nil {
-			t.broken("metadata", e)
+	var topic kmsg.MetadataResponseTopic
+	t.until(t.bound(settled), "a topic that is made when it is asked for", func() bool {
+		topic = t.metadataOf(wire.Bootstrap, name, true)
+		if topic.ErrorCode != 0 && !creationPasses(topic.ErrorCode) {
+			t.refused("metadata of "+name, topic.ErrorCode)
 		}
-		resp := e.Response.(*kmsg.MetadataResponse)
-		if len(resp.Topics) != 1 {
-			return false
-		}
-		switch code := resp.Topics[0].ErrorCode; {
-		case code != 0 && !passes(code):
-			t.refused("metadata of "+name, code)
-		case code != 0:
-			return false
-		}
-		has = len(resp.Topics[0].Partitions)
-		return true
-	}) || has < int(partitions) {
+		return topic.ErrorCode == 0
+	})
+	switch {
+	case topic.ErrorCode == kerr.InvalidReplicationFactor.Code:
+		t.notCreated(topic.ErrorCode)
+	case topic.ErrorCode != 0 || len(topic.Partitions) < int(partitions):
 		t.skip(ReasonAbsent)
 	}
 }
