@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -216,6 +217,22 @@ func TestColdClustersMayTakeTheirTime(t *testing.T) {
 		}
 	}}
 	r, _ := behind(t, d, quickly, scenario(writes))
+	require.Equal(t, Pass, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
+}
+
+// Who is asked too early may also leave.
+func TestColdClustersMayCutConnections(t *testing.T) {
+	t.Parallel()
+	c := kafkatest.Fake(t, kafkatest.Config{})
+	cuts := 0
+	c.Fake().ControlKey(int16(kmsg.FindCoordinator), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.Fake().KeepControl()
+		if cuts++; cuts == 5 {
+			c.Fake().DropControl()
+		}
+		return nil, errors.New("the broker is not ready"), true
+	})
+	r := judgedBy(t.Context(), t, c, quickly, scenario(writes)).Results[0]
 	require.Equal(t, Pass, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
 }
 

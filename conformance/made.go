@@ -100,7 +100,7 @@ func (r *run) cleanUp(ctx context.Context) (left []string) {
 
 // answers waits until the cluster answers at all.
 func (r *run) answers(ctx context.Context) error {
-	return r.untilTaken(ctx, func() (int16, error) {
+	return r.untilTaken(ctx, r.bound(settled), func() (int16, error) {
 		_, err := r.controller(ctx)
 		return 0, err
 	})
@@ -121,7 +121,7 @@ func (r *run) takeOver(ctx context.Context, id string) error {
 // group, until it is taken. code is the error code of an answer.
 func (r *run) askCoordinator(ctx context.Context, key string, kind int8, req kmsg.Request, code func(kmsg.Response) int16) error {
 	find := r.features.findCoordinator(key, kind)
-	return r.untilTaken(ctx, func() (int16, error) {
+	return r.untilTaken(ctx, r.bound(settled), func() (int16, error) {
 		e := r.client.Do(ctx, wire.Bootstrap, "cleanup", find)
 		if e.Err != nil {
 			return 0, e.Err
@@ -140,7 +140,7 @@ func (r *run) askCoordinator(ctx context.Context, key string, kind int8, req kms
 func (r *run) deleteTopic(ctx context.Context, topic string) error {
 	req := r.features.deleteTopic(topic)
 	broker := wire.Bootstrap // brokers hand it on to the controller, and those that do not say so
-	return r.untilTaken(ctx, func() (int16, error) {
+	return r.untilTaken(ctx, r.bound(settled), func() (int16, error) {
 		e := r.client.Do(ctx, broker, "cleanup", req)
 		if e.Err != nil {
 			broker = wire.Bootstrap
@@ -190,10 +190,16 @@ func (r *run) deleteGroup(ctx context.Context, group string) error {
 	})
 }
 
-// untilTaken does something again while the error passes with time; broken
-// connections do too. What a cluster does not have, it will not have later.
-func (r *run) untilTaken(ctx context.Context, attempt func() (int16, error)) error {
-	deadline := time.Now().Add(time.Duration(float64(settled) * r.config.Slow))
+// bound is a bound on time, scaled for slow clusters.
+func (r *run) bound(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * r.config.Slow)
+}
+
+// untilTaken does something again, no longer than limit, while the error passes
+// with time; broken connections do too. What a cluster does not have, it will
+// not have later.
+func (r *run) untilTaken(ctx context.Context, limit time.Duration, attempt func() (int16, error)) error {
+	deadline := time.Now().Add(limit)
 	for {
 		code, err := attempt()
 		switch {

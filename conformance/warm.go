@@ -16,26 +16,17 @@ const coldStart = time.Minute
 // warmUp waits until the cluster has coordinators, so that no scenario's time
 // goes by with that. What else may be wrong with them is for scenarios to say.
 func (r *run) warmUp(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(float64(coldStart)*max(r.config.Slow, 1)))
+	limit := max(coldStart, r.bound(coldStart)) // starting takes its time for whoever is in a hurry too
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for _, kind := range []int8{ofTransaction, ofGroup} {
-		for wait := pollPause; !r.coordinated(ctx, kind); wait = min(2*wait, 10*pollPause) {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(wait):
+		find := r.features.findCoordinator(r.config.Prefix()+"first", kind)
+		_ = r.untilTaken(ctx, limit, func() (int16, error) {
+			e := r.client.Do(ctx, wire.Bootstrap, "metadata", find)
+			if e.Err != nil {
+				return 0, e.Err
 			}
-		}
+			return e.Response.(*kmsg.FindCoordinatorResponse).ErrorCode, nil
+		})
 	}
-}
-
-// coordinated reports whether a name of the run has a coordinator, or whether
-// waiting is of no use.
-func (r *run) coordinated(ctx context.Context, kind int8) bool {
-	e := r.client.Do(ctx, wire.Bootstrap, "metadata", r.features.findCoordinator(r.config.Prefix()+"first", kind))
-	if e.Err != nil {
-		return true
-	}
-	code := e.Response.(*kmsg.FindCoordinatorResponse).ErrorCode
-	return code == 0 || !passes(code)
 }
