@@ -53,7 +53,7 @@ func (h *fakeHook) use(c *Config) {
 		}
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		conn := &fakeConn{Conn: inner, still: h.still[address]}
+		conn := newFakeConn(inner, h.still[address])
 		h.conns[address] = append(h.conns[address], conn)
 		return conn, nil
 	}))
@@ -85,74 +85,6 @@ func (h *fakeHook) stand(broker int32, still bool) {
 	for _, conn := range conns {
 		conn.stand(still)
 	}
-}
-
-// fakeConn is a connection to a broker that may stand still: it takes what is
-// sent, as a socket does, and carries it out when it goes on, also if the client
-// has left.
-type fakeConn struct {
-	net.Conn
-
-	mu       sync.Mutex
-	still    bool
-	left     bool
-	taken    []byte
-	deadline time.Time
-}
-
-func (c *fakeConn) stand(still bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.still = still
-	if !still {
-		_ = c.SetWriteDeadline(time.Time{})
-		_, _ = c.Conn.Write(c.taken)
-		c.taken = nil
-		if c.left {
-			time.AfterFunc(time.Second, func() { _ = c.Conn.Close() })
-		}
-	}
-}
-
-func (c *fakeConn) Write(b []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.still {
-		c.taken = append(c.taken, b...)
-		return len(b), nil
-	}
-	return c.Conn.Write(b)
-}
-
-func (c *fakeConn) Read(b []byte) (int, error) {
-	for {
-		c.mu.Lock()
-		still, over := c.still, !c.deadline.IsZero() && time.Now().After(c.deadline)
-		c.mu.Unlock()
-		switch {
-		case !still:
-			return c.Conn.Read(b)
-		case over:
-			return 0, os.ErrDeadlineExceeded
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-}
-
-func (c *fakeConn) SetDeadline(at time.Time) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.deadline = at
-	return c.Conn.SetDeadline(at)
-}
-
-func (c *fakeConn) Close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.left = true; c.still {
-		return nil
-	}
-	return c.Conn.Close()
 }
 
 func (h *fakeHook) do(ctx context.Context, action string, broker int32) error {
