@@ -223,3 +223,14 @@ func TestAgesAreShort(t *testing.T) {
 		require.Equal(t, want, shortAge(d))
 	}
 }
+
+// What a scenario does depends on more than its ID: the command that repeats it
+// says all of it.
+func TestRepeatedUnderTheSameConditions(t *testing.T) {
+	a := newApp(nil, nil, nil)
+	a.brokers = []string{"kafka-1:9092"}
+	f := &checkRunFlags{checkFlags: newCheckFlags()}
+	f.profile.value, f.slow, f.topicConfig = string(conformance.Extended), 3, []string{"retention.ms=-1"}
+	require.Equal(t, "rcc check run A-02 --profile extended -b kafka-1:9092 --slow 3 --topic-config retention.ms=-1 --seed 7 --yes",
+		a.newCheckReport(madeReport(), f, false).Repeat["A-02"])
+}

@@ -47,8 +47,9 @@ func (a *app) checkCommand(f *checkFlags, ids string, local bool, more ...string
 	words := []string{"rcc", "check", "run"}
 	if ids != "" {
 		words = append(words, ids)
-	} else if f.profile.value != string(conformance.Standard) {
-		words = append(words, "--profile", f.profile.value)
+	}
+	if f.profile.value != string(conformance.Standard) {
+		words = append(words, "--profile", f.profile.value) // also with IDs: some scenarios do more in larger profiles
 	}
 	if at := a.seedsToShow(); at != "" && !local {
 		words = append(words, "-b", at)
