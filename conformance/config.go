@@ -67,8 +67,6 @@ type Event struct {
 	Result   *Result // nil: the scenario begins
 }
 
-const defaultParallel = 8
-
 var runIDs = regexp.MustCompile(`^[a-z0-9]{8,32}$`)
 
 func (c Config) withDefaults() Config {
@@ -79,7 +77,7 @@ func (c Config) withDefaults() Config {
 		c.Slow = 1
 	}
 	if c.Parallel <= 0 {
-		c.Parallel = defaultParallel
+		c.Parallel = DefaultParallel
 	}
 	if c.Observe == nil {
 		c.Observe = func(Event) {}

@@ -72,7 +72,7 @@ func (r *run) cleanUp(ctx context.Context) (left []string) {
 	}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, defaultParallel)
+	slots := make(chan struct{}, DefaultParallel)
 	for _, id := range ids {
 		slots <- struct{}{}
 		wg.Go(func() {

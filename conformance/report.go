@@ -23,6 +23,7 @@ type Report struct {
 	Seed     uint64        `json:"seed"`
 	Started  time.Time     `json:"started"`
 	Duration time.Duration `json:"duration_ns"`
+	Under    Conditions    `json:"conditions"`
 	Cluster  Cluster       `json:"cluster"`
 	Results  []Result      `json:"results"`
 
@@ -53,7 +54,7 @@ type Span struct {
 func (r *run) newReport() *Report {
 	report := &Report{
 		Schema: ReportSchema, Suite: SuiteVersion, RunID: r.config.RunID, Profile: r.config.Profile,
-		Seed: r.config.Seed, Started: time.Now().UTC(),
+		Seed: r.config.Seed, Started: time.Now().UTC(), Under: r.config.conditions(),
 		Cluster: r.features.describe(),
 	}
 	return report

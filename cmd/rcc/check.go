@@ -58,7 +58,7 @@ func newCheckFlags() *checkFlags {
 func (f *checkFlags) register(flags *pflag.FlagSet) {
 	flags.Var(&f.profile, "profile", "scenarios to choose where no IDs are given")
 	flags.StringSliceVar(&f.require, "require", nil, "`ID`s or families that have to be decided too")
-	flags.IntVar(&f.parallel, "parallel", 8, "scenarios at once; `N`")
+	flags.IntVar(&f.parallel, "parallel", conformance.DefaultParallel, "scenarios at once; `N`")
 	flags.Float64Var(&f.slow, "slow", 1, "multiply all bounds on time by `N`")
 	flags.DurationVar(&f.maxTime, "max-time", 0, "begin no scenario after this `TIME`, such as 2m")
 	flags.Float64Var(&f.rate, "rate", 0, "read no more than `MB/s` from the cluster, all connections together; bounds on time stay, see --slow")

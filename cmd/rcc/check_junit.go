@@ -47,7 +47,11 @@ func (r *checkReport) suite(letter string) junit.Testsuite {
 		{"brokers", fmt.Sprint(len(r.Cluster.Brokers))},
 		{"transaction_level", r.Cluster.Level},
 		{"verdict", r.Verdict},
+		{"conditions", strings.Join(r.conditions(), " ")},
 	} {
+		if p[1] == "" {
+			continue
+		}
 		suite.AddProperty(p[0], picture.Printable(p[1]))
 	}
 	var took time.Duration

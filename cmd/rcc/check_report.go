@@ -24,13 +24,14 @@ type checkReport struct {
 	MayPass     []string            `json:"known_failing_may_pass,omitempty"`
 	Repeat      map[string]string   `json:"repeat,omitempty"`   // by ID, the command that repeats what was found
 	Selected    []string            `json:"selected,omitempty"` // IDs and families that were named
+	Rate        float64             `json:"rate_mb_per_s,omitempty"`
 
 	repeat func(id string) string
 }
 
 func (a *app) newCheckReport(report *conformance.Report, f *checkRunFlags, interrupted bool) *checkReport {
 	r := &checkReport{
-		Report: report, Strict: f.strict, Judgement: report.Judge(f.terms), KnownReason: f.terms.KnownFailing, MayPass: f.terms.MayPass, Selected: f.ids,
+		Report: report, Strict: f.strict, Judgement: report.Judge(f.terms), KnownReason: f.terms.KnownFailing, MayPass: f.terms.MayPass, Selected: f.ids, Rate: f.rate,
 		repeat: func(id string) string {
 			more := []string{"--seed", fmt.Sprint(report.Seed)}
 			if f.local != "" {
@@ -78,7 +79,11 @@ func (r *checkReport) quote() string {
 	chosen := "profile " + string(r.Profile)
 	if len(r.Selected) > 0 {
 		chosen = firstOf(r.Selected)
+		if r.Profile != conformance.Standard {
+			chosen += " --profile " + string(r.Profile)
+		}
 	}
+	chosen = strings.Join(append([]string{chosen}, r.conditions()...), " ")
 	return fmt.Sprintf("rcc check, suite %s, %s: %s; %d pass, %d fail, %d warn, %d skip, %d inconclusive; %s answers held against invariants; cluster %s, %s; run %s, seed %d, %s",
 		r.Suite, chosen, r.verdictWords(),
 		r.Count(conformance.Pass), r.Count(conformance.Fail), r.Count(conformance.Warn), r.Count(conformance.Skip), r.Count(conformance.Inconclusive),

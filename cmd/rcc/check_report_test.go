@@ -42,6 +42,7 @@ func madeReport() *conformance.Report {
 	return &conformance.Report{
 		Schema: conformance.ReportSchema, Suite: "0.1", RunID: "692c00000000", Profile: conformance.Standard, Seed: 7,
 		Started: started, Duration: 41300 * time.Millisecond,
+		Under:   conformance.Conditions{Slow: 1, Parallel: conformance.DefaultParallel, Clients: []string{"rcconsumer", "kgo"}},
 		Cluster: conformance.Cluster{ID: "abc", Brokers: []int32{1, 2, 3}, Level: "TV2", Versions: map[string]conformance.Span{"Fetch": {Min: 4, Max: 17}}},
 		Results: []conformance.Result{
 			{ID: "L-01", Name: "open-pins-lso", Class: conformance.Must, Outcome: conformance.Pass, Duration: 1200 * time.Millisecond, Seed: 7},

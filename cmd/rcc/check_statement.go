@@ -22,7 +22,9 @@ It says "conformant: true" only if the report is that of a whole profile, nothin
 of class MUST or LIVE failed, and each of them was decided: not skipped, whatever
 the reason, and not inconclusive. Only what there is no such thing as before
 version 2 of the transaction protocol may be missing, on a cluster that has none:
-the statement names the version that it is about.
+the statement names the version that it is about. The run must have been one
+without --topic-config, and with --slow 4 at most. What else was not the usual is
+named, as flags.
 
 Exit codes: 0 conformant; 3 something failed; 4 something was not decided.`
 
@@ -107,6 +109,7 @@ func newStatement(report *checkReport, f *statementFlags) *statement {
 	if report.Suite != conformance.SuiteVersion {
 		s.open = append(s.open, fmt.Sprintf("the report is of suite %s, and this is %s", report.Suite, conformance.SuiteVersion))
 	}
+	s.open = append(s.open, report.unfit()...)
 	seen := map[string]bool{}
 	for i := range report.Results {
 		seen[report.Results[i].ID] = true
@@ -215,6 +218,8 @@ func (s *statement) yaml() string {
 		line(1, "skipped", group.counts.Skipped)
 		line(1, "inconclusive", group.counts.Inconclusive)
 	}
+	list("conditions", s.report.conditions())
+	list("judged_clients", s.report.Under.Clients)
 	list("failed", s.failed)
 	list("not_decided", s.open)
 	list("skipped", s.skipped)
