@@ -64,7 +64,7 @@ func (t *trial) recreate(p model.Partition) {
 
 // deleteTopic deletes a topic and waits until its name is free.
 func (t *trial) deleteTopic(name string) {
-	req := t.run.features.deleteTopic(name)
+	req := t.run.features.deleteTopics(name)
 	t.version(kmsg.DeleteTopics, 5)
 	broker := t.controller()
 	r := t.retried("DeleteTopics", func() reply {

@@ -205,11 +205,19 @@ func (f *features) findCoordinator(key string, kind int8) *kmsg.FindCoordinatorR
 	return req
 }
 
-// deleteTopic asks for the removal of a topic.
-func (f *features) deleteTopic(name string) *kmsg.DeleteTopicsRequest {
+// findCoordinators is findCoordinator for many, which takes version 4.
+func (f *features) findCoordinators(keys []string, kind int8) *kmsg.FindCoordinatorRequest {
+	req := kmsg.NewPtrFindCoordinatorRequest()
+	req.Version = f.max(kmsg.FindCoordinator, 4)
+	req.CoordinatorKeys, req.CoordinatorType = keys, kind
+	return req
+}
+
+// deleteTopics asks for the removal of topics.
+func (f *features) deleteTopics(names ...string) *kmsg.DeleteTopicsRequest {
 	req := kmsg.NewPtrDeleteTopicsRequest()
 	req.Version = f.max(kmsg.DeleteTopics, 5) // by name in one field
-	req.TimeoutMillis, req.TopicNames = 10_000, []string{name}
+	req.TimeoutMillis, req.TopicNames = 10_000, names
 	return req
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -50,18 +51,33 @@ func (m *made) broker(what string) {
 	m.brokers = append(m.brokers, what)
 }
 
-// cleaning bounds the removal of what a run made.
-const cleaning = time.Minute
+// all is everything that was made, each once.
+func (m *made) all() (ids, groups, topics []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	once := func(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
+	return once(m.ids), once(m.groups), once(m.topics)
+}
+
+// The removal of what a run made may take a minute, and this for each thing.
+const (
+	cleaning     = time.Minute
+	cleaningEach = 500 * time.Millisecond
+)
+
+// cleaningLimit bounds the removal of so many things.
+func (r *run) cleaningLimit(things int) time.Duration {
+	limit := cleaning + time.Duration(things)*cleaningEach
+	return max(limit, r.bound(limit))
+}
 
 // cleanUp ends the transactions that are still open, by taking over every
 // transactional ID, and then deletes groups and topics. It returns what could
 // not be removed.
 func (r *run) cleanUp(ctx context.Context) (left []string) {
-	ctx, cancel := context.WithTimeout(ctx, cleaning)
+	ids, groups, topics := r.made.all()
+	ctx, cancel := context.WithTimeout(ctx, r.cleaningLimit(len(ids)+len(groups)+len(topics)))
 	defer cancel()
-	r.made.mu.Lock()
-	ids, groups, topics := slices.Clone(r.made.ids), slices.Clone(r.made.groups), slices.Clone(r.made.topics)
-	r.made.mu.Unlock()
 	if err := r.answers(ctx); err != nil { // nothing of it would work, each after a wait of its own
 		for kind, names := range map[string][]string{"transactional ID": ids, "group": groups, "topic": topics} {
 			for _, name := range names {
@@ -85,14 +101,14 @@ func (r *run) cleanUp(ctx context.Context) (left []string) {
 		})
 	}
 	wg.Wait()
-	for _, group := range groups {
-		if err := r.deleteGroup(ctx, group); err != nil {
-			left = append(left, fmt.Sprintf("group %s: %v", group, err))
-		}
-	}
-	for _, topic := range topics {
-		if err := r.deleteTopic(ctx, topic); err != nil {
-			left = append(left, fmt.Sprintf("topic %s: %v", topic, err))
+	for _, kind := range []struct {
+		name  string
+		names []string
+		ask   deletion
+	}{{"group", groups, r.deleteGroups}, {"topic", topics, r.deleteTopics()}} {
+		still := r.deleteAll(ctx, kind.names, kind.ask)
+		for _, name := range slices.Sorted(maps.Keys(still)) {
+			left = append(left, fmt.Sprintf("%s %s: %v", kind.name, name, still[name]))
 		}
 	}
 	return left
@@ -137,30 +153,6 @@ func (r *run) askCoordinator(ctx context.Context, key string, kind int8, req kms
 	})
 }
 
-func (r *run) deleteTopic(ctx context.Context, topic string) error {
-	req := r.features.deleteTopic(topic)
-	broker := wire.Bootstrap // brokers hand it on to the controller, and those that do not say so
-	return r.untilTaken(ctx, r.bound(settled), func() (int16, error) {
-		e := r.client.Do(ctx, broker, "cleanup", req)
-		if e.Err != nil {
-			broker = wire.Bootstrap
-			return 0, e.Err
-		}
-		for _, t := range e.Response.(*kmsg.DeleteTopicsResponse).Topics {
-			switch t.ErrorCode {
-			case kerr.UnknownTopicOrPartition.Code:
-			case kerr.NotController.Code:
-				controller, err := r.controller(ctx)
-				broker = controller
-				return kerr.RequestTimedOut.Code, err // try again
-			default:
-				return t.ErrorCode, nil
-			}
-		}
-		return 0, nil
-	})
-}
-
 // controller is the broker that deletes topics.
 func (r *run) controller(ctx context.Context) (int32, error) {
 	e := r.client.Do(ctx, wire.Bootstrap, "cleanup", r.features.askBrokers())
@@ -170,24 +162,6 @@ func (r *run) controller(ctx context.Context) (int32, error) {
 	resp := e.Response.(*kmsg.MetadataResponse)
 	r.client.Learn(resp)
 	return resp.ControllerID, nil
-}
-
-func (r *run) deleteGroup(ctx context.Context, group string) error {
-	req := kmsg.NewPtrDeleteGroupsRequest()
-	req.Version = r.features.max(kmsg.DeleteGroups, 2)
-	req.Groups = []string{group}
-	return r.askCoordinator(ctx, group, ofGroup, req, func(resp kmsg.Response) int16 {
-		for _, g := range resp.(*kmsg.DeleteGroupsResponse).Groups {
-			switch g.ErrorCode {
-			case kerr.GroupIDNotFound.Code:
-			case kerr.NonEmptyGroup.Code:
-				return kerr.RequestTimedOut.Code // try again: the session of a member that was cut off ends by itself
-			default:
-				return g.ErrorCode
-			}
-		}
-		return 0
-	})
 }
 
 // bound is a bound on time, scaled for slow clusters.
