@@ -30,7 +30,7 @@ type Answer struct {
 	Open  []OpenTransaction `json:"open,omitempty"`
 
 	// Body is the whole answer behind its header, compressed by gzip; nil if it
-	// is too large to be kept.
+	// is too large to be kept, or one of very many.
 	Body []byte `json:"body_gzip,omitempty"`
 }
 

@@ -98,7 +98,7 @@ func (t *trial) judgeViews(logs map[model.Partition]*model.Log) {
 		for _, b := range breaches {
 			t.breach(v.Partition, b, nil, before, v)
 		}
-		if v.ErrorCode != 0 {
+		if v.ErrorCode != 0 || v.Shed {
 			continue
 		}
 		for _, b := range t.rules(v, logs[v.Partition]) {
@@ -113,6 +113,16 @@ func (t *trial) judgeViews(logs map[model.Partition]*model.Log) {
 			t.breach(p, b, nil)
 		}
 		t.guarded(func() { t.judgeEnds(p) })
+	}
+}
+
+// judgeAlone applies the rules over single answers that need no log.
+func (t *trial) judgeAlone(v *model.View) {
+	if t.run.config.assertionsOnly || v.Throttled || v.ErrorCode != 0 {
+		return
+	}
+	for _, b := range t.rules(v, nil) {
+		t.breach(v.Partition, b, nil, v)
 	}
 }
 

@@ -108,7 +108,7 @@ func (f *Finding) keptViews() ([]*model.View, error) {
 	var out []*model.View
 	for i := range f.Answers {
 		if f.Answers[i].Body == nil {
-			return nil, errors.New("an answer was too large to be kept")
+			return nil, errors.New("an answer was not kept: it was too large, or one of very many")
 		}
 		v, err := f.Answers[i].view(model.Partition{Topic: f.Topic, Index: f.Partition})
 		if err != nil {

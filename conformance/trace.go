@@ -123,7 +123,12 @@ func describeView(v *model.View) string {
 	if v.ErrorCode != 0 {
 		b.WriteString(codeName(v.ErrorCode) + " ")
 	}
-	fmt.Fprintf(&b, "start %d LSO %d HW %d list ", v.LogStartOffset, v.LastStableOffset, v.HighW)
+	fmt.Fprintf(&b, "start %d LSO %d HW %d", v.LogStartOffset, v.LastStableOffset, v.HighW)
+	if v.Shed {
+		b.WriteString("; nothing else was kept")
+		return b.String()
+	}
+	b.WriteString(" list ")
 	if v.ListNull {
 		b.WriteString("null")
 	} else {

@@ -182,9 +182,18 @@ func newView(p model.Partition, rp *kmsg.FetchResponseTopicPartition) *model.Vie
 	return v
 }
 
-// keep remembers a view, to be judged when the script has ended.
+// keep remembers a view, to be judged when the script has ended. What is not held
+// against the log is judged at once instead, so that its bytes need not be kept:
+// scripts that wait for a cleaner read the whole log again and again.
 func (t *trial) keep(v *model.View) {
 	t.remember(step{view: v})
+	t.mu.Lock()
+	cleaned := t.cleaned
+	t.mu.Unlock()
+	if cleaned {
+		t.judgeAlone(v)
+		v = v.Bounds()
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.views = append(t.views, v)

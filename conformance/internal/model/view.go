@@ -30,6 +30,7 @@ type View struct {
 	Tail                                    int          // bytes of a batch that was cut off
 	Problem                                 *FormatError // what made the bytes unreadable
 	Body                                    []byte       // the whole answer as it came
+	Shed                                    bool         // see [View.Bounds]
 
 	// Quiet says that nothing was being written to the partition, and no
 	// marker was on its way, from before the request to after the answer.
@@ -52,6 +53,19 @@ func (v *View) End() int64 {
 		return v.FetchOffset
 	}
 	return max(v.FetchOffset, v.Batches[len(v.Batches)-1].Last+1)
+}
+
+// Bounds is the view without its bytes, its list, and all batches but the last
+// one: what [History] compares, and little to keep. No rule may judge it.
+func (v *View) Bounds() *View {
+	light := *v
+	light.Shed, light.Body, light.List, light.Batches, light.Problem = true, nil, nil, nil, nil
+	if n := len(v.Batches); n > 0 {
+		last := v.Batches[n-1]
+		last.Raw = nil
+		light.Batches = []Batch{last}
+	}
+	return &light
 }
 
 // Severity is how bad a breach is, apart from the class of its invariant.
