@@ -183,12 +183,22 @@ func (t *trial) breach(p model.Partition, b model.Breach, ends *ListedEnds, view
 		Expected: b.Expected, Observed: b.Observed, Topic: p.Topic, Partition: p.Index, Offset: b.Offset,
 		Ends: ends, views: views,
 	}
-	if ends == nil {
-		for _, v := range views {
-			f.Exchanges = append(f.Exchanges, describeView(v))
-		}
+	if ends == nil && len(views) > 0 {
+		f.Exchanges = t.decidedBefore(p, views)
 	}
 	t.report(f)
+}
+
+// decidedBefore are lines of what decided over a partition before answers came,
+// and of the answers.
+func (t *trial) decidedBefore(p model.Partition, views []*model.View) []string {
+	t.mu.Lock()
+	out := lines(t.trace.decided(p, views[len(views)-1].Received))
+	t.mu.Unlock()
+	for _, v := range views {
+		out = append(out, describeView(v))
+	}
+	return out
 }
 
 // factOnce records a fact that many answers may show.

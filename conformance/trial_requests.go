@@ -44,9 +44,10 @@ func (t *trial) do(broker int32, lane string, req kmsg.Request) *wire.Exchange {
 }
 
 func (t *trial) remember(s step) {
+	words := s.seen()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.trace.add(s)
+	t.trace.add(words)
 	if s.exchange != nil {
 		t.result.Throttled += time.Duration(s.exchange.ThrottleMillis()) * time.Millisecond
 	}
