@@ -82,8 +82,9 @@ func TestManyAreDeletedWithOneRequest(t *testing.T) {
 			d.delete(names...)
 			return nil, nil
 		}, nil, 130},
-		{"nothing of the kind", func(*deleter, []string) (map[string]int16, error) { return nil, wire.ErrUnsupported },
-			map[string]error{"n-000": wire.ErrUnsupported, "n-119": wire.ErrUnsupported}, 3},
+		{"nothing of the kind", func(*deleter, []string) (map[string]int16, error) {
+			return nil, wire.ErrUnsupported
+		}, map[string]error{"n-000": wire.ErrUnsupported, "n-119": wire.ErrUnsupported}, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

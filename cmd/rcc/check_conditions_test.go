@@ -34,14 +34,30 @@ func TestConditionsAreTold(t *testing.T) {
 		wantSummary string
 	}{
 		{"the usual", conformance.Conditions{Slow: 1, Parallel: 8}, 0, nil, nil, "profile standard: PASSED"},
-		{"scaled as far as may be", conformance.Conditions{Slow: 4, Parallel: 2}, 5, []string{"--slow 4", "--parallel 2", "--rate 5"}, nil,
-			"profile standard --slow 4 --parallel 2 --rate 5: PASSED"},
-		{"scaled too far", conformance.Conditions{Slow: 1000, Parallel: 8, ReuseTopics: true}, 0, []string{"--slow 1000", "--reuse-topics"},
-			[]string{"bounds on time were scaled by 1000, where 4 is the most"}, "profile standard --slow 1000 --reuse-topics: PASSED"},
-		{"settings", conformance.Conditions{Slow: 1, Parallel: 8, TopicConfig: config}, 0,
+		{
+			"scaled as far as may be",
+			conformance.Conditions{Slow: 4, Parallel: 2},
+			5,
+			[]string{"--slow 4", "--parallel 2", "--rate 5"},
+			nil,
+			"profile standard --slow 4 --parallel 2 --rate 5: PASSED",
+		},
+		{
+			"scaled too far",
+			conformance.Conditions{Slow: 1000, Parallel: 8, ReuseTopics: true},
+			0,
+			[]string{"--slow 1000", "--reuse-topics"},
+			[]string{"bounds on time were scaled by 1000, where 4 is the most"},
+			"profile standard --slow 1000 --reuse-topics: PASSED",
+		},
+		{
+			"settings",
+			conformance.Conditions{Slow: 1, Parallel: 8, TopicConfig: config},
+			0,
 			[]string{"--topic-config retention.ms=-1", "--topic-config segment.bytes=1048576"},
 			[]string{"topics had settings of --topic-config: retention.ms segment.bytes"},
-			"profile standard --topic-config retention.ms=-1 --topic-config segment.bytes=1048576: PASSED"},
+			"profile standard --topic-config retention.ms=-1 --topic-config segment.bytes=1048576: PASSED",
+		},
 		{"not told", conformance.Conditions{}, 0, nil, []string{"the report does not say how its bounds on time were scaled"}, "profile standard: PASSED"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
