@@ -54,9 +54,9 @@ func compressionMatrix(t *trial) {
 }
 
 // notTried goes on without what the cluster refused; anything else ends the
-// script.
+// script, a missing right too, which says nothing about the cluster.
 func (t *trial) notTried(end *stopped, what string) {
-	if end.outcome != Skip {
+	if end.outcome != Skip || end.reason == ReasonNotAuthorized {
 		panic(*end)
 	}
 	t.fact("%s: %s", what, end.reason)

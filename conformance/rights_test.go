@@ -1,0 +1,42 @@
+package conformance
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"example.com/readcommitted/conformance/internal/mutant"
+	"example.com/readcommitted/internal/kafkatest"
+)
+
+// A scenario that goes on where the cluster refuses one of several topics does
+// not do so for want of a right: then nothing is known of the others.
+func TestARightThatIsMissingForTopicsIsToldAsSuch(t *testing.T) {
+	t.Parallel()
+	for name, code := range map[string]int16{
+		ReasonNotAuthorized: kerr.TopicAuthorizationFailed.Code,
+		ReasonRefused:       kerr.InvalidConfig.Code,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := kafkatest.Fake(t, kafkatest.Config{})
+			gzip := mutant.Damage{Keys: []kmsg.Key{kmsg.CreateTopics}, Response: func(c *mutant.Call) {
+				for i, topic := range c.Request.(*kmsg.CreateTopicsRequest).Topics {
+					if len(topic.Configs) > 0 && *topic.Configs[0].Value == "gzip" {
+						c.Response.(*kmsg.CreateTopicsResponse).Topics[i].ErrorCode = code
+					}
+				}
+			}}
+			r := runThrough(t, c, gzip, "P-10").Results[0]
+			if name == ReasonRefused {
+				require.Equal(t, Pass, r.Outcome, r.Reason)
+				require.Contains(t, r.Facts, "compression.type=gzip: "+ReasonRefused)
+				return
+			}
+			require.Equal(t, Skip, r.Outcome, r.Reason)
+			require.Equal(t, ReasonNotAuthorized, r.Reason)
+		})
+	}
+}
