@@ -110,21 +110,30 @@ func lateEnd(t *trial) {
 }
 
 func oddTimeouts(t *trial) {
-	longest, id := int64(math.MaxInt32), t.newID()
-	if allowed, ok := t.brokerSetting(t.coordinator(id, ofTransaction), "transaction.max.timeout.ms"); ok {
-		t.fact("transaction.max.timeout.ms is %d", allowed)
-		longest = min(longest, allowed+1)
-		if allowed >= math.MaxInt32 {
-			t.fact("no timeout is longer than the cluster allows")
-			longest = 0
-		}
-	}
+	id := t.newID()
 	answered := true
-	for _, millis := range []int64{longest, 0} {
+	ask := func(millis int64) reply {
 		r := t.idle(id, time.Duration(millis)*time.Millisecond).tryInit()
 		answered = answered && r.err == nil
+		return r
+	}
+	refused := func(millis int64, r reply) {
 		t.wantRefused(model.Partition{}, fmt.Sprintf("InitProducerId with a timeout of %d ms", millis), r, []*kerr.Error{kerr.InvalidTransactionTimeout})
 	}
+	switch allowed, told := t.brokerSetting(t.coordinator(id, ofTransaction), "transaction.max.timeout.ms"); {
+	case told && allowed >= math.MaxInt32:
+		t.fact("transaction.max.timeout.ms is %d: no timeout is longer than the cluster allows", allowed)
+	case told:
+		t.fact("transaction.max.timeout.ms is %d", allowed)
+		refused(allowed+1, ask(allowed+1))
+	default:
+		if r := ask(math.MaxInt32); r.ok() { // which the cluster may allow
+			t.fact("transaction.max.timeout.ms is not told, and a timeout of %d ms was accepted", math.MaxInt32)
+		} else {
+			refused(math.MaxInt32, r)
+		}
+	}
+	refused(0, ask(0))
 	t.witness(answered, "no answer")
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/readcommitted/conformance/internal/mutant"
@@ -37,6 +38,27 @@ func TestARightThatIsMissingForTopicsIsToldAsSuch(t *testing.T) {
 			}
 			require.Equal(t, Skip, r.Outcome, r.Reason)
 			require.Equal(t, ReasonNotAuthorized, r.Reason)
+		})
+	}
+}
+
+// Who may not ask what a cluster allows cannot hold against it that it does.
+func TestTheLongestTimeoutMayBeAllowed(t *testing.T) {
+	t.Parallel()
+	c := kafkatest.Fake(t, kafkatest.Config{Fake: []kfake.Opt{
+		kfake.BrokerConfigs(map[string]string{"transaction.max.timeout.ms": "2147483647"}),
+	}})
+	secret := mutant.Damage{Keys: []kmsg.Key{kmsg.DescribeConfigs}, Response: func(c *mutant.Call) {
+		resp := c.Response.(*kmsg.DescribeConfigsResponse)
+		for i := range resp.Resources {
+			resp.Resources[i].ErrorCode, resp.Resources[i].Configs = kerr.ClusterAuthorizationFailed.Code, nil
+		}
+	}}
+	for name, damage := range map[string]mutant.Damage{"told": {}, "not told": secret} {
+		t.Run(name, func(t *testing.T) {
+			r := runThrough(t, c, damage, "T-03").Results[0]
+			require.Equal(t, Pass, r.Outcome, findingsOf(r))
+			require.NotEmpty(t, r.Facts)
 		})
 	}
 }
