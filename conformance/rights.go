@@ -54,9 +54,16 @@ var rightsFor = map[string][]Right{
 	"ListPartitionReassignments": {{onCluster, "Describe"}},
 }
 
+// alternatives are the operations that newer brokers take in place of others:
+// Alter for WriteTxnMarkers, since Kafka 3.8 (KIP-1037).
+var alternatives = map[Right]string{{onCluster, "ClusterAction"}: "Alter"}
+
 // RightNeeded is a right and what is lost without it.
 type RightNeeded struct {
 	Right
+	// Or is another operation on the resource that newer brokers take in its
+	// place, "" for none: who may do that loses nothing there.
+	Or string `json:"or,omitempty"`
 	// Without are the scenarios that are skipped, or not decided, without the
 	// right. Empty: the run only leaves more behind, or tells less.
 	Without []string `json:"scenarios"`
@@ -70,7 +77,7 @@ func (e *Examination) Rights() []RightNeeded {
 		i := slices.IndexFunc(out, func(n RightNeeded) bool { return n.Right == r })
 		if i < 0 {
 			i = len(out)
-			out = append(out, RightNeeded{Right: r, Without: []string{}})
+			out = append(out, RightNeeded{Right: r, Or: alternatives[r], Without: []string{}})
 		}
 		if id != "" && !slices.Contains(out[i].Without, id) {
 			out[i].Without = append(out[i].Without, id)

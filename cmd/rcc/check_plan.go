@@ -215,6 +215,9 @@ func (p *checkPlan) loss(r conformance.RightNeeded) string {
 	default:
 		words = append(words, "skipped: "+strings.Join(r.Without, " "))
 	}
+	if r.Or != "" {
+		words = append(words, "from Kafka 3.8 on "+r.Or+" does as well")
+	}
 	if r.Operation == "Delete" {
 		words = append(words, r.Resource+"s stay behind")
 	}
