@@ -2,6 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"flag"
+	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +17,8 @@ import (
 	"example.com/readcommitted/conformance"
 	"example.com/readcommitted/internal/kafkatest"
 )
+
+var rightsAll = flag.Bool("rights.all", false, "take the rights of all scenarios of the profiles standard and extended away, not only of a choice; this takes half an hour")
 
 var (
 	aclResources = map[string]kmsg.ACLResourceType{
@@ -94,49 +99,106 @@ func limitedReal(c *kafkatest.SecuredCluster) limited {
 	}
 }
 
-func TestCheckNeedsTheRightsThatItsPlanNames(t *testing.T) { needsRights(t, limitedFake) }
+func TestCheckNeedsTheRightsThatItsPlanNames(t *testing.T) {
+	needsRights(t, limitedFake, askEverything)
+}
 
 func TestRealCheckNeedsTheRightsThatItsPlanNames(t *testing.T) {
-	needsRights(t, limitedReal(kafkatest.Secured(t, kafkatest.Config{})))
+	if !*rightsAll {
+		needsRights(t, limitedReal(kafkatest.Secured(t, kafkatest.Config{})), askEverything)
+		return
+	}
+	t.Run("standard", func(t *testing.T) {
+		needsRights(t, limitedReal(kafkatest.Secured(t, kafkatest.Config{})), []string{"--profile", "standard"})
+	})
+	t.Run("extended", func(t *testing.T) { // what it has beside them
+		asked := []string{"--allow-admin"}
+		for _, s := range conformance.Scenarios() {
+			if s.Profile == conformance.Extended {
+				asked = append(asked, s.ID)
+			}
+		}
+		needsRights(t, limitedReal(kafkatest.Secured(t, kafkatest.Config{Nodes: 3, Racks: []string{"a", "b", "c"}})), asked)
+	})
 }
 
 // needsRights holds that the rights that a plan names are enough, and each is
-// needed: without it the scenarios are not decided that it names, and no other.
-func needsRights(t *testing.T, limit limited) {
-	plan := planOf(t, limit(t, nil))
+// needed: without it the scenarios are skipped that it names, and no other.
+func needsRights(t *testing.T, limit limited, asked []string) {
+	plan := planOf(t, asked, limit(t, nil))
 	var all []conformance.Right
 	for _, r := range plan.Rights {
 		all = append(all, r.Right)
 	}
-	whole, full := checkResults(t, limit(t, all))
+	whole, full := checkResults(t, asked, limit(t, all))
 	require.Contains(t, []int{exitOK, exitFindings}, whole) // a broker in process has its deviations
 	for _, r := range plan.Rights {
 		t.Run(r.Operation+" on "+r.Resource, func(t *testing.T) {
-			rest := slices.DeleteFunc(slices.Clone(all), func(other conformance.Right) bool { return other == r.Right })
-			code, results := checkResults(t, limit(t, rest))
+			r, rest := takenAway(r, plan.Rights)
+			code, results := checkResults(t, asked, limit(t, rest))
 			if whole == exitOK {
 				required := slices.ContainsFunc(r.Without, func(id string) bool { return conformance.Find(id).Class.Required() })
 				require.Equal(t, required, code == exitUndecided, "exit code %d", code)
 			}
-			for id, got := range results {
-				if !slices.Contains(r.Without, id) {
-					require.Equal(t, full[id].Outcome, got.Outcome, "%s %s", id, got.Reason)
-					continue
-				}
-				require.Contains(t, []conformance.Outcome{conformance.Skip, conformance.Inconclusive}, got.Outcome, "%s %s", id, got.Reason)
-				if got.Outcome == conformance.Skip {
-					require.Equal(t, conformance.ReasonNotAuthorized, got.Reason, id)
-				}
-			}
+			require.Len(t, results, len(full))
+			require.Empty(t, surprises(r, full, results))
 		})
 	}
+}
+
+// takenAway takes a right away, and with it the one that would do in its place:
+// what is lost then, and what is left.
+func takenAway(r conformance.RightNeeded, all []conformance.RightNeeded) (lost conformance.RightNeeded, rest []conformance.Right) {
+	for _, other := range all {
+		switch {
+		case other.Right == r.Right:
+		case other.Resource == r.Resource && other.Operation == r.Or:
+			r.Without = slices.Concat(r.Without, other.Without)
+		default:
+			rest = append(rest, other.Right)
+		}
+	}
+	return r, rest
+}
+
+// surprises are the scenarios that came to something else without a right than
+// the plan says.
+func surprises(r conformance.RightNeeded, full, results map[string]conformance.Result) (lines []string) {
+	for id, got := range results {
+		as := full[id].Outcome == got.Outcome
+		if slices.Contains(r.Without, id) {
+			as = got.Outcome == conformance.Skip && got.Reason == conformance.ReasonNotAuthorized
+		}
+		if !as {
+			lines = append(lines, fmt.Sprintf("%s: %s %s, with all rights %s", id, got.Outcome, got.Reason, full[id].Outcome))
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// What a plan names in place of a right does as well.
+func TestRealAlternativesOfAPlanDo(t *testing.T) {
+	asked, limit := []string{"--allow-admin", "M-05", "M-06", "M-07"}, limitedReal(kafkatest.Secured(t, kafkatest.Config{}))
+	var rights []conformance.Right
+	alternatives := 0
+	for _, r := range planOf(t, asked, limit(t, nil)).Rights {
+		if r.Or != "" {
+			alternatives++
+			r.Operation = r.Or
+		}
+		rights = append(rights, r.Right)
+	}
+	require.Equal(t, 1, alternatives)
+	code, results := checkResults(t, asked, limit(t, rights))
+	require.Equal(t, exitOK, code, "%+v", results)
 }
 
 // The lines of a plan are what Kafka's own tool takes.
 func TestRealRightsOfAPlanGoIntoKafkasOwnTool(t *testing.T) {
 	c := kafkatest.Secured(t, kafkatest.Config{})
 	user := c.User(t)
-	plan := planOf(t, as(c, user))
+	plan := planOf(t, askEverything, as(c, user))
 	class := "org.apache.kafka.tools.AclCommand"
 	if strings.HasPrefix(c.Local().Version(), "3.") {
 		class = "kafka.admin.AclCommand"
@@ -148,13 +210,13 @@ func TestRealRightsOfAPlanGoIntoKafkasOwnTool(t *testing.T) {
 		out, err := c.Local().Tool(t.Context(), class, words[1:]...)
 		require.NoError(t, err, "%s\n%s", line, out)
 	}
-	code, results := checkResults(t, as(c, user))
+	code, results := checkResults(t, askEverything, as(c, user))
 	require.Equal(t, exitOK, code, "%+v", results)
 }
 
-func planOf(t *testing.T, args []string) checkPlan {
+func planOf(t *testing.T, asked, args []string) checkPlan {
 	t.Helper()
-	code, stdout, stderr := checkRun(t.Context(), slices.Concat([]string{"plan", "-J"}, askEverything, args)...)
+	code, stdout, stderr := checkRun(t.Context(), slices.Concat([]string{"plan", "-J"}, asked, args)...)
 	require.Equal(t, exitOK, code, stderr)
 	var plan checkPlan
 	require.NoError(t, json.Unmarshal([]byte(stdout), &plan))
@@ -165,10 +227,11 @@ func planOf(t *testing.T, args []string) checkPlan {
 // standard profile does. All of them would take minutes for each right.
 var askEverything = []string{"P-01", "P-05", "P-16", "L-01", "A-01", "M-01", "D-01", "D-02", "D-03", "F-01", "T-03", "C-05", "S-01", "O-09"}
 
-// checkResults runs these scenarios.
-func checkResults(t *testing.T, args []string) (int, map[string]conformance.Result) {
+// checkResults runs the scenarios that are asked for. With -artifacts the
+// report is kept.
+func checkResults(t *testing.T, asked, args []string) (int, map[string]conformance.Result) {
 	t.Helper()
-	code, stdout, stderr := checkRun(t.Context(), slices.Concat([]string{"run", "--yes", "-J"}, askEverything, args)...)
+	code, stdout, stderr := checkRun(t.Context(), slices.Concat([]string{"run", "--yes", "-J", "--report", filepath.Join(t.ArtifactDir(), "check.json")}, asked, args)...)
 	require.NotContains(t, stdout+stderr, "ecret") // of passwords
 	var report checkReport
 	require.NoError(t, json.Unmarshal([]byte(stdout), &report), stderr)
