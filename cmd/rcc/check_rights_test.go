@@ -134,6 +134,7 @@ func needsRights(t *testing.T, limit limited, asked []string) {
 	require.Contains(t, []int{exitOK, exitFindings}, whole) // a broker in process has its deviations
 	for _, r := range plan.Rights {
 		t.Run(r.Operation+" on "+r.Resource, func(t *testing.T) {
+			t.Parallel()
 			r, rest := takenAway(r, plan.Rights)
 			code, results := checkResults(t, asked, limit(t, rest))
 			if whole == exitOK {
