@@ -151,6 +151,12 @@ func TestSecondChances(t *testing.T) {
 				t.undecided("x")
 			}
 		}, 2, Inconclusive, "x"},
+		{"LIVE, skipped the second time", Live, func(t *trial, first bool) {
+			t.expect(!first, nowhere, -1, "e", "late")
+			if !first {
+				t.skip(ReasonRefused)
+			}
+		}, 2, Inconclusive, "could not be tried again: config-refused"},
 		{"LIVE, in time", Live, func(*trial, bool) {}, 1, Pass, ""},
 		{"LIVE, unsafe once", Live, func(t *trial, first bool) { t.expectAs(Must, !first, nowhere, -1, "e", "unsafe") }, 1, Fail, ""},
 		{"LIVE, late and unsafe once", Live, func(t *trial, first bool) {

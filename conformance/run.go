@@ -141,7 +141,8 @@ func (r *run) one(ctx context.Context, s *Scenario, begin time.Time) Result {
 }
 
 // retried gives a scenario that failed for its bounds on time alone a second
-// chance, with the bounds doubled: a busy machine misses bounds too.
+// chance, with the bounds doubled: a busy machine misses bounds too. What is
+// skipped then has not had it.
 func (r *run) retried(ctx context.Context, s *Scenario, level Level) Result {
 	first := r.trial(ctx, s, level, 1)
 	missed := first.missedInTime()
@@ -152,8 +153,12 @@ func (r *run) retried(ctx context.Context, s *Scenario, level Level) Result {
 	second.Duration += first.Duration
 	second.Made.add(*first.Made)
 	second.Facts = append(second.Facts, "at first: "+missed)
-	if second.Outcome == Pass || second.Outcome == Warn || second.Outcome == Skip {
+	switch second.Outcome {
+	case Pass, Warn:
 		second.Outcome, second.Reason = Warn, "flaky: passed with its bounds doubled"
+	case Skip:
+		second.Outcome, second.Reason = Inconclusive, "missed its bounds, and could not be tried again: "+second.Reason
+	case Fail, Inconclusive:
 	}
 	return second
 }
