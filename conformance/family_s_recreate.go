@@ -87,7 +87,7 @@ func (t *trial) deleteTopic(name string) {
 		}
 	})
 	if !r.ok() {
-		r.unusable(t, "DeleteTopics of "+name)
+		r.declined(t, "DeleteTopics of "+name)
 	}
 	if !t.until(t.bound(settled), "the end of topic "+name, func() bool {
 		return t.describe(name).ErrorCode == kerr.UnknownTopicOrPartition.Code

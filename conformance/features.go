@@ -170,8 +170,8 @@ var (
 	}}
 )
 
-// refusal is the reason for a SKIP that an error code stands for, "" for codes
-// that are none.
+// refusal is the reason for a SKIP that an error code may stand for, "" for codes
+// that are none. Whether it does depends on what was asked, see [trial.refused].
 func refusal(code int16) string {
 	switch code {
 	case kerr.ClusterAuthorizationFailed.Code, kerr.TopicAuthorizationFailed.Code, kerr.GroupAuthorizationFailed.Code,

@@ -72,7 +72,11 @@ func TestOutcomesOfScripts(t *testing.T) {
 		{"undecided after a miss", scenario(func(t *trial) { miss(Must)(t); t.undecided("x") }), Fail, "x"},
 		{"undecided after a warning", scenario(func(t *trial) { miss(Should)(t); t.undecided("x") }), Inconclusive, "x"},
 		{"not allowed", scenario(func(t *trial) { t.refused("create topic", kerr.TopicAuthorizationFailed.Code) }), Skip, ReasonNotAuthorized},
-		{"refused by a policy", scenario(func(t *trial) { t.refused("create topic", kerr.PolicyViolation.Code) }), Skip, ReasonRefused},
+		{"declined by a policy", scenario(func(t *trial) { t.declined("create topic", kerr.PolicyViolation.Code) }), Skip, ReasonRefused},
+		{"declined without a right", scenario(func(t *trial) { t.declined("x", kerr.ClusterAuthorizationFailed.Code) }), Skip, ReasonNotAuthorized},
+		{"declined for something else", scenario(func(t *trial) { t.declined("x", kerr.UnknownServerError.Code) }), Inconclusive, "x: UNKNOWN_SERVER_ERROR"},
+		{"refused by a policy", scenario(func(t *trial) { t.refused("create topic", kerr.PolicyViolation.Code) }), Inconclusive, "create topic: POLICY_VIOLATION"},
+		{"refused although it is announced", scenario(func(t *trial) { t.refused("x", kerr.UnsupportedVersion.Code) }), Inconclusive, "x: UNSUPPORTED_VERSION"},
 		{"refused for something else", scenario(func(t *trial) { t.refused("x", kerr.UnknownServerError.Code) }), Inconclusive, "x: UNKNOWN_SERVER_ERROR"},
 		{"a request that the cluster does not have", scenario(func(t *trial) { t.version(kmsg.Fetch, 0) }), Skip, ReasonAbsent},
 	} {

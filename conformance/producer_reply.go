@@ -44,6 +44,15 @@ func (r reply) unusable(t *trial, what string) {
 	t.refused(what, r.code)
 }
 
+// declined is unusable for requests that a cluster may decline, see
+// [trial.declined].
+func (r reply) declined(t *trial, what string) {
+	if r.err != nil {
+		t.broken(what, r.exchange)
+	}
+	t.declined(what, r.code)
+}
+
 // Errors with which a cluster may refuse what a producer must not do. Any of a
 // set is accepted.
 var (

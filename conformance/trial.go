@@ -73,9 +73,6 @@ func (t *trial) undecided(format string, args ...any) {
 
 // broken ends the script for an exchange that had no answer.
 func (t *trial) broken(what string, e *wire.Exchange) {
-	if errors.Is(e.Err, wire.ErrUnsupported) {
-		t.skip(ReasonAbsent)
-	}
 	if errors.Is(e.Err, wire.ErrGarbage) && t.ctx.Err() == nil {
 		t.report(Finding{
 			Outcome: Fail, Offset: -1,
@@ -91,12 +88,24 @@ func (t *trial) broken(what string, e *wire.Exchange) {
 // evidenceBytes bounds the bytes of one answer in a report.
 const evidenceBytes = 4096
 
-// refused ends the script for an error code that it has no use for.
+// refused ends the script for an error code that it has no use for. A cluster
+// that announces a request and then refuses it has not said that it has no such
+// thing: nothing is decided. What it does not announce no script asks for.
 func (t *trial) refused(what string, code int16) {
+	if refusal(code) == ReasonNotAuthorized {
+		t.skip(ReasonNotAuthorized)
+	}
+	t.undecided("%s: %v", what, kerr.ErrorForCode(code))
+}
+
+// declined is refused for what clusters announce and may decline all the same:
+// administrators' requests, and settings of a scenario's own topics. Whether
+// they do shows only when it is tried.
+func (t *trial) declined(what string, code int16) {
 	if reason := refusal(code); reason != "" {
 		t.skip(reason)
 	}
-	t.undecided("%s: %v", what, kerr.ErrorForCode(code))
+	t.refused(what, code)
 }
 
 // fact records something that is legal and worth knowing.

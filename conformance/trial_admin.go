@@ -37,7 +37,7 @@ func (t *trial) activeProducers(p model.Partition) []activeProducer {
 		return reply{exchange: e, code: rp.ErrorCode}
 	})
 	if !r.ok() {
-		r.unusable(t, "DescribeProducers of "+p.String())
+		r.declined(t, "DescribeProducers of "+p.String())
 	}
 	return out
 }

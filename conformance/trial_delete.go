@@ -19,7 +19,7 @@ func (t *trial) deleteRecords(p model.Partition, below int64) {
 	topic.Partitions = append(topic.Partitions, partition)
 	req.Topics = append(req.Topics, topic)
 	if r := t.retried("DeleteRecords", func() reply { return t.deleteOnce(p, req) }); !r.ok() {
-		r.unusable(t, "DeleteRecords of "+p.String())
+		r.declined(t, "DeleteRecords of "+p.String())
 	}
 }
 

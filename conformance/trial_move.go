@@ -75,7 +75,7 @@ func (t *trial) prefer(p model.Partition, first int32) {
 		return r.ErrorCode
 	})
 	if !r.ok() {
-		r.unusable(t, "AlterPartitionReassignments of "+p.String())
+		r.declined(t, "AlterPartitionReassignments of "+p.String())
 	}
 }
 
@@ -99,7 +99,7 @@ func (t *trial) elect(p model.Partition) {
 		return r.ErrorCode
 	})
 	if !r.ok() && !r.in([]*kerr.Error{kerr.ElectionNotNeeded, kerr.PreferredLeaderNotAvailable}) {
-		r.unusable(t, "ElectLeaders of "+p.String())
+		r.declined(t, "ElectLeaders of "+p.String())
 	}
 }
 

@@ -31,7 +31,7 @@ func (t *trial) topicSetting(topic, name string) string {
 	}
 	for _, r := range e.Response.(*kmsg.DescribeConfigsResponse).Resources {
 		if r.ErrorCode != 0 {
-			t.refused("describe the settings of "+topic, r.ErrorCode)
+			t.declined("describe the settings of "+topic, r.ErrorCode)
 		}
 	}
 	if told == nil {

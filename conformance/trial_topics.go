@@ -85,12 +85,13 @@ func (t *trial) create(name string, partitions int32, configs []string) {
 		topic.Configs = append(topic.Configs, c)
 	}
 	req.Topics = append(req.Topics, topic)
-	t.untilCreated(req)
+	t.untilCreated(req, len(configs) > 0)
 }
 
 // untilCreated sends the request to whoever is asked first: brokers hand it on
-// to the controller, and those that do not say so.
-func (t *trial) untilCreated(req *kmsg.CreateTopicsRequest) {
+// to the controller, and those that do not say so. A cluster may decline settings
+// that are the scenario's own.
+func (t *trial) untilCreated(req *kmsg.CreateTopicsRequest, settings bool) {
 	broker, again, code := wire.Bootstrap, false, int16(0)
 	if !t.until(t.bound(settled), "the creation of a topic", func() bool {
 		e := t.do(broker, "admin", req)
@@ -106,6 +107,8 @@ func (t *trial) untilCreated(req *kmsg.CreateTopicsRequest) {
 			return true
 		case code == kerr.NotController.Code:
 			broker = t.controller()
+		case !creationPasses(code) && settings:
+			t.declined("create topic", code)
 		case !creationPasses(code):
 			t.refused("create topic", code)
 		}

@@ -44,7 +44,7 @@ func (t *trial) describeTransaction(name string) transactionState {
 		return reply{exchange: e, code: out.ErrorCode}
 	})
 	if !r.ok() {
-		r.unusable(t, "DescribeTransactions of "+name)
+		r.declined(t, "DescribeTransactions of "+name)
 	}
 	return out
 }
@@ -98,7 +98,7 @@ func (t *trial) listTransactionsAt(broker int32, req *kmsg.ListTransactionsReque
 		return reply{exchange: e, code: resp.ErrorCode}
 	})
 	if !r.ok() {
-		r.unusable(t, "ListTransactions")
+		r.declined(t, "ListTransactions")
 	}
 	return found
 }

@@ -21,7 +21,7 @@ type Verdict struct {
 	Expected  []string `json:"known_failing"`   // known to fail, and did not pass
 	Passed    []string `json:"unexpected_pass"` // known to fail, and passed
 	Undecided []string `json:"undecided"`       // required, and not decided
-	Nothing   bool     `json:"nothing_decided"` // no scenario was
+	Nothing   bool     `json:"nothing_decided"` // no scenario was, or none of those that weigh
 }
 
 // Findings reports whether the cluster, or the list of what is known of it, is
@@ -33,12 +33,9 @@ func (v Verdict) Judged() bool { return !v.Nothing && len(v.Undecided) == 0 }
 
 // Judge holds a report against terms.
 func (r *Report) Judge(terms Terms) Verdict {
-	v := Verdict{Failed: []string{}, Expected: []string{}, Passed: []string{}, Undecided: []string{}, Nothing: true}
+	v := Verdict{Failed: []string{}, Expected: []string{}, Passed: []string{}, Undecided: []string{}, Nothing: r.nothing()}
 	for i := range r.Results {
 		result := &r.Results[i]
-		if result.Decided() {
-			v.Nothing = false
-		}
 		_, known := terms.KnownFailing[result.ID]
 		switch {
 		case known && result.Outcome == Pass && slices.Contains(terms.MayPass, result.ID):
@@ -53,6 +50,16 @@ func (r *Report) Judge(terms Terms) Verdict {
 		}
 	}
 	return v
+}
+
+// nothing reports whether no scenario was decided that says something about the
+// cluster: facts and warnings are no verdict where scenarios of more weight
+// were to be run.
+func (r *Report) nothing() bool {
+	weighs := slices.ContainsFunc(r.Results, func(result Result) bool { return result.Class.Required() })
+	return !slices.ContainsFunc(r.Results, func(result Result) bool {
+		return result.Decided() && (result.Class.Required() || !weighs)
+	})
 }
 
 // Decided reports whether the scenario said something about the cluster.

@@ -125,6 +125,19 @@ func TestVerdictFollowsFromResults(t *testing.T) {
 	}
 }
 
+// What the cluster does not have excuses scenarios, but not all of those that
+// weigh: facts alone are no pass. Who asks for facts gets them.
+func TestFactsAloneAreNoPass(t *testing.T) {
+	fact, absent := Result{ID: "P-01", Class: Info, Outcome: Pass}, Result{ID: "V-04", Class: Must, Outcome: Skip, Reason: ReasonNoLevel}
+	require.True(t, (&Report{Results: []Result{fact}}).Judge(Terms{}).Judged())
+	verdict := (&Report{Results: []Result{fact, absent}}).Judge(Terms{})
+	require.Empty(t, verdict.Undecided)
+	require.True(t, verdict.Nothing)
+	require.False(t, verdict.Judged())
+	in := Result{ID: "L-04", Class: Live, Outcome: Warn}
+	require.True(t, (&Report{Results: []Result{fact, absent, in}}).Judge(Terms{}).Judged())
+}
+
 // A run that decided nothing says nothing, whatever was known before.
 func TestNothingDecidedIsNoPass(t *testing.T) {
 	report := &Report{Results: []Result{

@@ -110,7 +110,7 @@ func (r *checkReport) verdictWords() string {
 		words = append(words, firstOf(list.ids)+" "+list.what)
 	}
 	if r.Judgement.Nothing {
-		words = append(words, "no scenario was decided")
+		words = append(words, "no scenario that counts was decided")
 	}
 	return strings.Join(words, ", ")
 }
