@@ -22,6 +22,16 @@ func (t *trial) expectAs(class Class, ok bool, p model.Partition, offset int64, 
 	return ok
 }
 
+// safety is the class of what readers get, and of how transactions ended: where
+// a scenario is about the time that something takes, that has to be right at
+// once all the same.
+func (t *trial) safety() Class {
+	if t.scenario.Class == Live {
+		return Must
+	}
+	return t.scenario.Class
+}
+
 func (t *trial) reportAs(class Class, p model.Partition, offset int64, expected, observed string) {
 	t.weigh(class, Finding{
 		Requirement: t.scenario.Requirement, Consequence: t.scenario.Consequence,
@@ -98,7 +108,7 @@ func (t *trial) wantEntries(a answer, want ...model.Entry) bool {
 	}
 	ok = ok && !slices.ContainsFunc(left, a.needs)
 	want = slices.SortedFunc(slices.Values(want), compareEntries)
-	return t.expect(ok, a.Partition, a.FetchOffset,
+	return t.expectAs(t.safety(), ok, a.Partition, a.FetchOffset,
 		a.about()+": aborted "+model.ListString(want), "aborted "+model.ListString(a.List))
 }
 
@@ -123,7 +133,7 @@ func compareEntries(a, b model.Entry) int {
 
 // wantOffsets asserts offsets that were delivered.
 func (t *trial) wantOffsets(p model.Partition, what string, got, want []int64) {
-	t.wantOffsetsAs(t.scenario.Class, p, what, got, want)
+	t.wantOffsetsAs(t.safety(), p, what, got, want)
 }
 
 // wantOffsetsAs is wantOffsets with a weight of its own.
@@ -149,11 +159,13 @@ func (t *trial) wantDelivered(p model.Partition, from int64, want ...int64) {
 }
 
 // wantCommitted asserts that a client that follows the lists gets from an
-// offset on what the log says is committed, and returns the log. It waits until
-// the last stable offset is where the log says.
+// offset on what the log says is committed, and returns the log. It asserts that
+// the last stable offset comes to where the log says.
 func (t *trial) wantCommitted(p model.Partition, from int64) *model.Log {
 	l := t.oracle(p)
-	t.inTime(settled, p, func() bool { return t.lso(p) >= l.LSO() })
+	if !t.inTime(settled, p, func() bool { return t.lso(p) >= l.LSO() }) {
+		t.reportAs(t.lateness(), p, l.LSO(), fmt.Sprintf("LSO %d, as the log says, within %v", l.LSO(), t.bound(settled)), fmt.Sprintf("LSO %d", t.lso(p)))
+	}
 	got := t.delivered(p, from)
 	want, err := l.Visible(from, l.LSO())
 	if err != nil {

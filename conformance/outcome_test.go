@@ -163,6 +163,30 @@ func TestSecondChances(t *testing.T) {
 		}, 2, Inconclusive, "could not be tried again: config-refused"},
 		{"LIVE, in time", Live, func(*trial, bool) {}, 1, Pass, ""},
 		{"LIVE, unsafe once", Live, func(t *trial, first bool) { t.expectAs(Must, !first, nowhere, -1, "e", "unsafe") }, 1, Fail, ""},
+		{"LIVE, something delivered once that was not to be", Live, func(t *trial, first bool) {
+			p := t.partition()
+			t.plain(p, 1)
+			if first {
+				t.wantDelivered(p, 0)
+			}
+		}, 1, Fail, ""},
+		{"LIVE, an entry missing once", Live, func(t *trial, first bool) {
+			p, w := t.partition(), t.producer()
+			w.write(p, 1)
+			w.commit()
+			if first {
+				t.wantEntries(t.committed(p, 0), model.Entry{ProducerID: w.id})
+			}
+		}, 1, Fail, ""},
+		{"LIVE, ended the other way once", Live, func(t *trial, first bool) {
+			p, w := t.partition(), t.producer()
+			w.write(p, 1)
+			gen := w.generation()
+			w.commit()
+			if first {
+				t.wantFate(t.oracle(p), gen, model.Aborted)
+			}
+		}, 1, Fail, ""},
 		{"LIVE, late and unsafe once", Live, func(t *trial, first bool) {
 			t.expect(!first, nowhere, -1, "e", "late")
 			t.expectAs(Must, !first, nowhere, -1, "e", "unsafe")
