@@ -27,7 +27,7 @@ func describedProducers(t *trial) {
 		t.fact("%s: of an open transaction of two records DescribeProducers gives last sequence %d, coordinator epoch %d", t.level, a.LastSequence, a.CoordinatorEpoch)
 	}
 	w.commit()
-	t.settle(p)
+	t.wantSettled(p)
 	if a = t.activeProducer(p, id); a != nil {
 		t.expect(a.CurrentTxnStartOffset < 0, p, a.CurrentTxnStartOffset, "no transaction of the producer after its end",
 			fmt.Sprintf("one from %d on", a.CurrentTxnStartOffset))

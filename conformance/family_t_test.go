@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"example.com/readcommitted/conformance/internal/model"
 	"example.com/readcommitted/internal/kafkatest"
 )
 
@@ -68,6 +69,43 @@ func TestAPartitionIsQuietAfterATimeout(t *testing.T) {
 	})
 	require.Equal(t, Pass, result.Outcome, result.Reason)
 	require.Equal(t, 1, result.Judged["U12"])
+}
+
+// A log without what was written does not say how that ended. What was committed
+// has to be there.
+func TestNothingHasNoFate(t *testing.T) {
+	for want, outcome := range map[model.Fate]Outcome{model.Aborted: Inconclusive, model.Committed: Fail} {
+		result := playOnFake(t, TV1, func(tr *trial) {
+			p := tr.partition()
+			tr.wantFate(tr.oracle(p), generation{7, 0}, want)
+		})
+		require.Equal(t, outcome, result.Outcome, "%s: %s", want, result.Reason)
+	}
+}
+
+// Who gets nothing of what was aborted may not have got that far.
+func TestWhatAbortedMustNotHoldReadersBack(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]func(*trial, model.Partition){
+		"settled":   func(t *trial, p model.Partition) { t.wantSettled(p) },
+		"committed": func(t *trial, p model.Partition) { t.wantCommitted(p, 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			aborts := func(t *trial) {
+				p, w := t.partition(), t.producer()
+				t.plain(p, 1)
+				w.write(p, 2)
+				w.abort()
+				t.witness(true, "")
+				script(t, p)
+			}
+			r, _ := behind(t, lagging(time.Hour), quickly, scenario(aborts))
+			require.Equal(t, Fail, r.Outcome, r.Reason)
+			r, _ = behind(t, lagging(400*time.Millisecond), quickly, scenario(aborts))
+			require.Equal(t, Pass, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
+		})
+	}
 }
 
 // The second attempt must not find what the first one left open.

@@ -151,7 +151,7 @@ func delayedEnd(t *trial) {
 	t.wantRuns(ps[0], id, model.Committed, model.Aborted)
 	t.wantRuns(ps[1], id, model.Aborted)
 	for _, p := range ps {
-		t.settle(p)
+		t.wantSettled(p)
 	}
 	t.wantDelivered(ps[0], 0, visible)
 	t.wantDelivered(ps[1], 0)

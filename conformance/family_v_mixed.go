@@ -57,7 +57,7 @@ func mixedClients(t *trial) {
 		old = heir
 	}
 	for _, p := range ps {
-		t.settle(p)
+		t.wantSettled(p) // an abort comes last
 		l := t.oracle(p)
 		t.witness(len(l.Runs) == 3*takeovers, "the log of %s is %s", p, l)
 		t.wantDelivered(p, 0, visible[p]...)

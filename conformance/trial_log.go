@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -181,6 +182,19 @@ func (t *trial) markers(p model.Partition, producerID int64) int {
 // that came. Only where nothing is open.
 func (t *trial) settle(p model.Partition) bool {
 	return t.inTime(settled, p, func() bool { return t.lso(p) == t.highWatermark(p) })
+}
+
+// wantSettled asserts that nothing of a partition is held back once everything in
+// it has ended. Without it, a reader who gets nothing of what was aborted proves
+// nothing: it may not get that far.
+func (t *trial) wantSettled(p model.Partition) bool {
+	if t.settle(p) {
+		return true
+	}
+	lso := t.lso(p)
+	t.reportAs(t.lateness(), p, lso, fmt.Sprintf("the last stable offset at the high watermark within %v: every transaction has ended", t.bound(settled)),
+		fmt.Sprintf("LSO %d, HW %d", lso, t.highWatermark(p)))
+	return false
 }
 
 // inTime waits for something about the last stable offset.

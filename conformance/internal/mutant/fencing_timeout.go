@@ -20,6 +20,51 @@ var timeouts = []Mutant{
 	{Number: 189, Name: "odd timeouts cut down instead of refused", Kills: []string{"T-03"}, Make: func() Damage {
 		return retimed(func(millis int32) int32 { return min(max(millis, 1000), 60_000) })
 	}},
+	{Number: 192, Name: "every second timeout is a commit", Kills: []string{"T-01"}, Make: nowAndThenCommittedLate},
+	{Number: 193, Name: "an abort with nothing behind it holds every partition back but one", Kills: []string{"T-05"}, Slow: 0.2, Make: func() Damage {
+		return misplaced(func(l *model.Log) int64 {
+			if l.Partition.Index == 0 {
+				return l.LSO()
+			}
+			return abortedTail(l)
+		})
+	}},
+	{Number: 194, Name: "an abort with nothing behind it holds the LSO back", Kills: []string{"T-02"}, Slow: 0.2, Make: func() Damage {
+		return misplaced(abortedTail)
+	}},
+	{Number: 195, Name: "an abort with nothing behind it holds the LSO back, of transactions v2 too", Kills: []string{"V-03", "V-08"}, Slow: hasty, Second: true, Make: func() Damage {
+		return misplaced(abortedTail)
+	}},
+}
+
+// abortedTail is the first offset of the last transaction, if that was aborted.
+func abortedTail(l *model.Log) int64 {
+	if n := len(l.Runs); n > 0 && l.Runs[n-1].Fate == model.Aborted && l.Runs[n-1].Marker == l.End-1 {
+		return l.Runs[n-1].First
+	}
+	return l.LSO()
+}
+
+// nowAndThenCommittedLate shows as committed what every second producer with a
+// short timeout wrote, none of which ends its transactions itself.
+func nowAndThenCommittedLate() Damage {
+	n, turned := 0, map[int64]bool{}
+	match := func(producerID int64) bool { return turned[producerID] }
+	return Damage{Keys: []kmsg.Key{kmsg.InitProducerID, kmsg.Fetch}, Response: func(c *Call) {
+		switch req := c.Request.(type) {
+		case *kmsg.InitProducerIDRequest:
+			resp := c.Response.(*kmsg.InitProducerIDResponse)
+			if resp.ErrorCode == 0 && req.TransactionTimeoutMillis <= 10_000 {
+				turned[resp.ProducerID] = n%2 == 0
+				n++
+			}
+		case *kmsg.FetchRequest:
+			eachFetched(req, c.Response.(*kmsg.FetchResponse), func(f fetched) {
+				f.turnMarkers(func(b model.Batch) bool { return match(b.ProducerID) })
+				f.strike(match)
+			})
+		}
+	}}
 }
 
 // retimed changes the transaction timeout on its way to the cluster.
