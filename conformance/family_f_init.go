@@ -14,8 +14,11 @@ import (
 // together.
 const (
 	raceRounds = 50
-	raceEnough = 10 // of each outcome
-	raceTime   = 20 * time.Second
+	raceEnough = 10               // of each outcome
+	raceTime   = 20 * time.Second // twice that, where one of the two never comes first
+
+	raceLate  = 2 * time.Millisecond // of either side, at most
+	raceLater = 4                    // times later for the side that always came first
 )
 
 var familyFInit = []*Scenario{
@@ -23,7 +26,7 @@ var familyFInit = []*Scenario{
 		ID: "F-04", Name: "reinit-during-prepare-commit", Class: Must, Profile: Standard, Typical: 10 * time.Second, Limit: 2 * time.Minute,
 		Requirement: "a transaction is whole whoever takes over its ID while it ends, and committed if that was acknowledged",
 		Consequence: "acknowledged records vanish, or half of a transaction is visible",
-		Witness:     "EndTxn and InitProducerId of the same ID were on their way at the same time",
+		Witness:     "EndTxn and InitProducerId of the same ID were on their way at the same time, and each of them came first once",
 		Log:         "two partitions, in each round: a record in both | a marker in both",
 		run:         reinitDuringEnd,
 	},
@@ -52,8 +55,9 @@ func reinitDuringEnd(t *trial) {
 	ps, w := t.partitions(2), t.producer()
 	var rounds []round
 	overlapped, taken, begin := 0, 0, time.Now()
+	late := headStarts{raceLate, raceLate}
 	for range raceRounds {
-		r, heir, overlap := endAgainstTakeover(t, ps, w, len(rounds))
+		r, heir, overlap := endAgainstTakeover(t, ps, w, len(rounds), late)
 		rounds = append(rounds, r)
 		if overlap {
 			overlapped++
@@ -61,9 +65,11 @@ func reinitDuringEnd(t *trial) {
 		if r.answer.ok() {
 			taken++
 		}
-		if time.Since(begin) > t.bound(raceTime) || min(taken, len(rounds)-taken) >= raceEnough {
+		rarer := min(taken, len(rounds)-taken)
+		if ran := time.Since(begin); rarer >= raceEnough || rarer > 0 && ran > t.bound(raceTime) || ran > 2*t.bound(raceTime) {
 			break
 		}
+		late = late.next(taken, len(rounds))
 		w = heir
 	}
 	t.fact("%d of %d commits were acknowledged while the ID was taken over", taken, len(rounds))
@@ -75,14 +81,34 @@ func reinitDuringEnd(t *trial) {
 		}
 		logs[k] = t.wantCommitted(p, 0)
 	}
+	whole := true
 	for _, r := range rounds {
-		t.wantWhole(ps, logs, r)
+		whole = t.wantWhole(ps, logs, r) && whole
 	}
+	// A transaction that is torn needs no more to be so.
+	t.witness(!whole || taken > 0 && taken < len(rounds), "%d of %d commits were acknowledged, the last was answered with %s",
+		taken, len(rounds), rounds[len(rounds)-1].answer)
+}
+
+// headStarts is how late each side of a race may be, at most.
+type headStarts struct{ end, takeover time.Duration }
+
+// next has a side come later and later which was always the first, so that the
+// other one is too.
+func (h headStarts) next(taken, rounds int) headStarts {
+	out := headStarts{raceLate, raceLate}
+	if taken == rounds {
+		out.end = min(raceLater*h.end, 2*time.Second)
+	}
+	if taken == 0 {
+		out.takeover = min(raceLater*h.takeover, 2*time.Second)
+	}
+	return out
 }
 
 // endAgainstTakeover writes a record to two partitions and then commits and takes over the ID
 // at the same time.
-func endAgainstTakeover(t *trial, ps []model.Partition, w *producer, n int) (r round, heir *producer, overlap bool) {
+func endAgainstTakeover(t *trial, ps []model.Partition, w *producer, n int, late headStarts) (r round, heir *producer, overlap bool) {
 	r = round{gen: w.generation()}
 	for k, p := range ps {
 		r.value[k] = w.write(p, 1)
@@ -91,8 +117,8 @@ func endAgainstTakeover(t *trial, ps []model.Partition, w *producer, n int) (r r
 	heir.side = fmt.Sprintf(" %d", n%2) // beside the old one's connections
 	var ending, taking span
 	t.together(
-		func() { ending = t.raced(n, func() { r.answer = w.tryEnd(true) }) },
-		func() { taking = t.raced(n, heir.init) },
+		func() { ending = t.raced(n, late.end, func() { r.answer = w.tryEnd(true) }) },
+		func() { taking = t.raced(n, late.takeover, heir.init) },
 	)
 	return r, heir, ending.begin.Before(taking.end) && taking.begin.Before(ending.end)
 }
@@ -100,10 +126,10 @@ func endAgainstTakeover(t *trial, ps []model.Partition, w *producer, n int) (r r
 type span struct{ begin, end time.Time }
 
 // raced does one side of a race, a random moment late in two of three rounds.
-func (t *trial) raced(n int, do func()) span {
+func (t *trial) raced(n int, atMost time.Duration, do func()) span {
 	if n%3 > 0 {
 		t.mu.Lock()
-		late := time.Duration(t.rand.IntN(2000)) * time.Microsecond
+		late := time.Duration(t.rand.Int64N(int64(atMost)))
 		t.mu.Unlock()
 		t.pause(late, "a moment of the race")
 	}
@@ -113,21 +139,22 @@ func (t *trial) raced(n int, do func()) span {
 }
 
 // wantWhole asserts that a transaction has one outcome, and the acknowledged one.
-func (t *trial) wantWhole(ps []model.Partition, logs [2]*model.Log, r round) {
+func (t *trial) wantWhole(ps []model.Partition, logs [2]*model.Log, r round) (whole bool) {
 	var fates [2]model.Fate
 	for k, l := range logs {
 		at, ok := l.Find(r.value[k])
 		if !t.expect(ok, ps[k], r.value[k], "the acknowledged record of "+r.gen.String(), "none at its offset") {
-			return
+			return false
 		}
 		fates[k] = l.Fate(at)
 	}
-	t.expect(fates[0] == fates[1], ps[0], r.value[0],
+	whole = t.expect(fates[0] == fates[1], ps[0], r.value[0],
 		fmt.Sprintf("%s with one outcome in both partitions", r.gen), fmt.Sprintf("%s, and %s at %d of %s", fates[0], fates[1], r.value[1], ps[1]))
 	for k := range ps {
-		t.expect(!r.answer.ok() || fates[k] == model.Committed, ps[k], r.value[k],
-			r.gen.String()+" committed, as acknowledged", fates[k].String())
+		whole = t.expect(!r.answer.ok() || fates[k] == model.Committed, ps[k], r.value[k],
+			r.gen.String()+" committed, as acknowledged", fates[k].String()) && whole
 	}
+	return whole
 }
 
 // fencedInit is how a cluster may refuse an epoch that is not the newest.

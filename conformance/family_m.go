@@ -86,7 +86,7 @@ var familyM = []*Scenario{
 		ID: "M-09", Name: "commit-survives-client", Class: Must, Profile: Standard, Typical: 3 * time.Second, Limit: 2 * time.Minute,
 		Requirement: "a commit whose client leaves before the answer takes effect in all partitions or in none",
 		Consequence: "a transaction is committed in one partition and aborted in another",
-		Witness:     "each EndTxn went out and its connection was closed unread; the transactional ID was taken over after it",
+		Witness:     "each EndTxn went out and its connection was closed unread; the transactional ID was taken over after it; one was carried out",
 		Log:         "in 4 partitions: data of a round | its marker, and so on for each round",
 		run:         commitAndLeave,
 	},

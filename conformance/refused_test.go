@@ -78,3 +78,24 @@ func TestSettingsOfAScenarioMayBeDeclined(t *testing.T) {
 	require.Equal(t, Skip, r.Outcome, r.Reason)
 	require.Equal(t, ReasonRefused, r.Reason)
 }
+
+// An EndTxn that is carried out and answered with an error shows neither that
+// what is acknowledged is committed nor that a takeover fences.
+func TestCommitsThatNobodyAcknowledgesAreNoWitness(t *testing.T) {
+	t.Parallel()
+	unknown := refusing(kmsg.EndTxn, kerr.UnknownServerError.Code)
+	r, _ := behind(t, unknown, func(c *Config) { c.Slow = 0.03 }, Find("F-04"))
+	require.Equal(t, Inconclusive, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
+	require.Contains(t, r.Reason, "commits were acknowledged, the last was answered with UNKNOWN_SERVER_ERROR")
+}
+
+// Commits that are never carried out are whole, and show nothing.
+func TestCommitsThatAreLostAreNoWitness(t *testing.T) {
+	t.Parallel()
+	lost := mutant.Damage{Keys: []kmsg.Key{kmsg.EndTxn}, Request: func(c *mutant.Call) {
+		c.Response = c.Request.ResponseKind()
+	}}
+	r, _ := behind(t, lost, quickly, Find("M-09"))
+	require.Equal(t, Inconclusive, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
+	require.Contains(t, r.Reason, "no witness: none of 3 commits whose clients left was carried out")
+}
