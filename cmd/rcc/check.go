@@ -28,9 +28,9 @@ and is removed at its end, also after an interrupt.
 Exit codes of run, the first that applies: 130 interrupted, with a partial
 report; 2 wrong command line; 3 the cluster failed, or something passed that was
 known to fail; 4 could not judge: a scenario that is required was not decided, or
-no cluster answers; 1 error; 0 otherwise. Required are the chosen scenarios of
-class MUST and LIVE, less those that the cluster's features rule out, and those
-of --require.`
+none was, or no cluster answers; 1 error; 0 otherwise. Required are the chosen
+scenarios of class MUST and LIVE, less those that the cluster's features rule out,
+and those of --require.`
 
 // checkFlags choose and shape a run.
 type checkFlags struct {

@@ -110,9 +110,19 @@ func (r *checkReport) verdictWords() string {
 		words = append(words, firstOf(list.ids)+" "+list.what)
 	}
 	if r.Judgement.Nothing {
-		words = append(words, "no scenario that counts was decided")
+		words = append(words, r.nothingWords())
 	}
 	return strings.Join(words, ", ")
+}
+
+// nothingWords says what was not decided where nothing was that counts.
+func (r *checkReport) nothingWords() string {
+	for i := range r.Results {
+		if r.Results[i].Decided() {
+			return "no scenario of class MUST or LIVE was decided"
+		}
+	}
+	return "no scenario was decided"
 }
 
 // firstOf names some of many.

@@ -183,6 +183,19 @@ func TestCheckWithoutRights(t *testing.T) {
 	require.Contains(t, stdout, "no scenario was decided")
 }
 
+// A cluster that announces transactions and refuses them is not one without:
+// facts about it are no pass.
+func TestCheckOfRefusedTransactions(t *testing.T) {
+	for _, key := range []kmsg.Key{kmsg.InitProducerID, kmsg.EndTxn} {
+		cluster := newKfake(t)
+		cluster.Fault(kfake.Fault{Keys: []kmsg.Key{key}, Err: kerr.UnsupportedVersion, Count: -1})
+		code, stdout, stderr := checkRun(t.Context(), "run", "P-01", "L-01", "A-01", "--yes", "-b", cluster.ListenAddrs()[0])
+		require.Equal(t, exitUndecided, code, stdout+stderr)
+		require.Contains(t, stdout, "UNSUPPORTED_VERSION")
+		require.Contains(t, stdout, ": NOT JUDGED, L-01 A-01 not decided, no scenario of class MUST or LIVE was decided; 1 pass")
+	}
+}
+
 // A report that cannot be written is an error, and says less than a finding.
 func TestCheckReportThatCannotBeWritten(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "gone")
