@@ -24,7 +24,13 @@ import (
 // behind runs a scenario on a fake cluster whose answers are changed on the way.
 func behind(t *testing.T, damage mutant.Damage, change func(*Config), s *Scenario) (Result, *Report) {
 	t.Helper()
-	c := kafkatest.Fake(t, kafkatest.Config{})
+	return behindSeveral(t, 1, damage, change, s)
+}
+
+// behindSeveral is behind with some brokers.
+func behindSeveral(t *testing.T, brokers int, damage mutant.Damage, change func(*Config), s *Scenario) (Result, *Report) {
+	t.Helper()
+	c := kafkatest.Fake(t, kafkatest.Config{Nodes: brokers})
 	proxy, err := mutant.New(t.Context(), c.Addrs(), damage)
 	require.NoError(t, err)
 	t.Cleanup(proxy.Close)
@@ -74,6 +80,21 @@ func TestAttemptsThatWereWrittenAllTheSame(t *testing.T) {
 	for _, code := range []*kerr.Error{kerr.NotLeaderForPartition, kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend} {
 		t.Run("plain batch, "+code.Message, func(t *testing.T) {
 			r, _ := behind(t, once(kmsg.Produce, produceCode(code.Code)), nil, scenario(writes))
+			require.Equal(t, Pass, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
+		})
+		t.Run("plain batch that shows late, "+code.Message, func(t *testing.T) {
+			refused, looks := false, 0
+			d := mutant.Damage{Keys: []kmsg.Key{kmsg.Produce, kmsg.ListOffsets}, Response: func(c *mutant.Call) {
+				if list, ok := c.Response.(*kmsg.ListOffsetsResponse); ok {
+					if looks++; looks <= 2 {
+						list.Topics[0].Partitions[0].Offset = 0
+					}
+				} else if !refused {
+					refused = true
+					produceCode(code.Code)(c)
+				}
+			}}
+			r, _ := behind(t, d, nil, scenario(writes))
 			require.Equal(t, Inconclusive, r.Outcome, findingsOf(r))
 			require.Contains(t, r.Reason, "the batch is there twice")
 		})
@@ -386,5 +407,35 @@ func TestShortAnswersAreLegal(t *testing.T) {
 	for _, s := range []*Scenario{Find("A-01"), Find("A-02"), Find("L-01"), Find("L-02")} {
 		r, _ := behind(t, d, nil, s)
 		require.Equal(t, Pass, r.Outcome, "%s: %s\n%s", s.ID, r.Reason, findingsOf(r))
+	}
+}
+
+// Replication may be slow, or throttled. What a follower has, it has to give.
+func TestFollowersMayBeSlow(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name   string
+		damage func(*kmsg.FetchResponseTopicPartition)
+		want   Outcome
+	}{
+		{"nothing is late", func(*kmsg.FetchResponseTopicPartition) {}, Pass},
+		{"the follower lags", func(p *kmsg.FetchResponseTopicPartition) { p.HighWatermark, p.LastStableOffset = 2, 2 }, Inconclusive},
+		{"its last stable offset stays", func(p *kmsg.FetchResponseTopicPartition) { p.LastStableOffset = 2 }, Fail},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := mutant.Damage{Keys: []kmsg.Key{kmsg.Fetch}, Response: func(c *mutant.Call) {
+				test.damage(&c.Response.(*kmsg.FetchResponse).Topics[0].Partitions[0])
+			}}
+			r, _ := behind(t, d, func(c *Config) { c.Slow, c.assertionsOnly = 0.1, true }, scenario(func(t *trial) {
+				p := t.partition()
+				t.plain(p, 3)
+				t.witness(true, "")
+				t.caughtUp(p, fetchSpec{isolation: model.ReadCommitted, broker: t.leader(p) + 1}, 3)
+			}))
+			require.Equal(t, test.want, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
+			if test.want == Inconclusive {
+				require.Contains(t, r.Reason, "follows")
+			}
+		})
 	}
 }

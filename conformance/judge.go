@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +29,9 @@ func (t *trial) judge() {
 		}
 	}
 	if !t.run.config.assertionsOnly {
-		t.judgeViews(logs)
+		if unsure := t.judgeViews(logs); unread == "" {
+			unread = unsure
+		}
 	}
 	t.illustrate(logs)
 	if unread != "" && !t.run.config.assertionsOnly {
@@ -80,7 +83,9 @@ func endTold(v *model.View) int64 {
 	return max(v.End(), v.HighW)
 }
 
-func (t *trial) judgeViews(logs map[model.Partition]*model.Log) {
+// judgeViews returns what cannot be judged for not knowing who led, "" for
+// nothing.
+func (t *trial) judgeViews(logs map[model.Partition]*model.Log) (unsure string) {
 	t.mu.Lock()
 	views := slices.Clone(t.views)
 	t.mu.Unlock()
@@ -92,6 +97,10 @@ func (t *trial) judgeViews(logs map[model.Partition]*model.Log) {
 		}
 		before := history.Before(v)
 		breaches, compared := history.Next(v)
+		if len(breaches) > 0 && !t.oneLeader(before, v) {
+			unsure = unsureOf(v.Partition, breaches[0])
+			breaches, compared = nil, false
+		}
 		if compared {
 			t.count("U10")
 		}
@@ -112,8 +121,13 @@ func (t *trial) judgeViews(logs map[model.Partition]*model.Log) {
 		for _, b := range model.U9(l) {
 			t.breach(p, b, nil)
 		}
-		t.guarded(func() { t.judgeEnds(p) })
+		t.guarded(func() {
+			if why := t.judgeEnds(p); why != "" {
+				unsure = why
+			}
+		})
 	}
+	return unsure
 }
 
 // judgeAlone applies the rules over single answers that need no log.
@@ -132,19 +146,30 @@ func inOrder(views []*model.View) []*model.View {
 	return slices.SortedStableFunc(slices.Values(views), func(a, b *model.View) int { return a.Received.Compare(b.Received) })
 }
 
-// judgeEnds holds ListOffsets against Fetch, if the partition is quiet.
-func (t *trial) judgeEnds(p model.Partition) {
+// judgeEnds holds ListOffsets against Fetch, if the partition is quiet. It
+// returns what cannot be judged for not knowing who led.
+func (t *trial) judgeEnds(p model.Partition) (unsure string) {
 	before, quietBefore := t.quietNow(p)
 	ends := model.Ends{Listed: t.highWatermark(p), ListedCommitted: t.list(p, model.ReadCommitted, latest)}
 	a := t.fetch(p, ends.Listed, fetchSpec{isolation: model.ReadCommitted, maxWait: time.Millisecond})
 	ends.High, ends.Stable = a.HighW, a.LastStableOffset
 	if after, quiet := t.quietNow(p); !quietBefore || !quiet || before != after || a.ErrorCode != 0 {
-		return
+		return ""
+	}
+	breaches := model.U12(ends)
+	if len(breaches) > 0 && !t.oneLeader(a.View, a.View) {
+		return unsureOf(p, breaches[0])
 	}
 	t.count("U12")
-	for _, b := range model.U12(ends) {
+	for _, b := range breaches {
 		t.breach(p, b, &ListedEnds{ends.Listed, ends.ListedCommitted}, a.View)
 	}
+	return ""
+}
+
+// unsureOf says of a breach that another leader may be behind it.
+func unsureOf(p model.Partition, b model.Breach) string {
+	return fmt.Sprintf("%s: expected %s, observed %s, perhaps of another leader in between", p, b.Expected, b.Observed)
 }
 
 // rules applies the rules over single answers; only those that need no log, if

@@ -11,6 +11,8 @@ import (
 type place struct {
 	leader      int32
 	leaderEpoch int32 // -1: not known
+	told        int64 // how far the partition is known to go, exclusive
+	behind      int64 // what a new leader's high watermark has to reach; 0: it has
 	topicID     [16]byte
 	gone        bool // the topic was deleted
 
@@ -65,7 +67,7 @@ func (t *trial) quietNow(p model.Partition) (changes int, quiet bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	at := t.placeLocked(p)
-	return at.changes, at.inFlight == 0 && at.unended == 0 && !at.unknown && !at.expiringLocked(time.Now())
+	return at.changes, at.inFlight == 0 && at.unended == 0 && at.behind == 0 && !at.unknown && !at.expiringLocked(time.Now())
 }
 
 // expiringLocked reports whether the broker may end a transaction by itself.

@@ -172,7 +172,7 @@ func TestAnswersAreJudgedInTheirOrder(t *testing.T) {
 	tr := bare()
 	now := time.Now()
 	for _, n := range []int64{2, 1, 3} {
-		tr.keep(&model.View{Partition: p0, HighW: n, Received: now.Add(time.Duration(n))})
+		tr.keep(&model.View{Partition: p0, Version: 12, HighW: n, Received: now.Add(time.Duration(n))})
 	}
 	tr.judgeViews(nil)
 	require.Empty(t, tr.result.Findings)
@@ -180,7 +180,7 @@ func TestAnswersAreJudgedInTheirOrder(t *testing.T) {
 
 	tr = bare()
 	for _, n := range []int64{2, 1, 3} {
-		tr.keep(&model.View{Partition: p0, HighW: n, Received: now.Add(time.Duration(-n))})
+		tr.keep(&model.View{Partition: p0, Version: 12, HighW: n, Received: now.Add(time.Duration(-n))})
 	}
 	tr.judgeViews(nil)
 	require.Len(t, tr.result.Findings, 2)

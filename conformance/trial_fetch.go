@@ -47,12 +47,13 @@ func (t *trial) uncommitted(p model.Partition, offset int64) answer {
 	return t.fetch(p, offset, fetchSpec{isolation: model.ReadUncommitted})
 }
 
-// fetch sends a Fetch, again if the broker throttles or does not lead, and
-// keeps the answer to be judged. Errors of the partition that do not pass are
+// fetch sends a Fetch, again if the broker throttles or does not lead, or leads
+// since a moment only, and keeps the answer to be judged. Errors of the partition that do not pass are
 // in the answer.
 func (t *trial) fetch(p model.Partition, offset int64, spec fetchSpec) answer {
 	deadline := time.Now().Add(t.bound(settled))
 	for {
+		told := t.reached(p)
 		e, quiet := t.fetchOnce(p, offset, spec)
 		if t.outage(e.Err) && time.Now().Before(deadline) {
 			t.pause(retryPause, "a leader of "+p.String())
@@ -77,6 +78,9 @@ func (t *trial) fetch(p model.Partition, offset int64, spec fetchSpec) answer {
 		}
 		if refusal(v.ErrorCode) == ReasonNotAuthorized {
 			t.refused("fetch of "+p.String(), v.ErrorCode)
+		}
+		if spec.broker == 0 && t.lags(v, told) && t.stillNew(p, deadline) {
+			continue
 		}
 		return answer{v, e.Took()}
 	}
@@ -120,7 +124,7 @@ func (t *trial) fetchRequest(p model.Partition, offset int64, spec fetchSpec) *k
 	req.Rack = spec.rack
 	partition := kmsg.NewFetchRequestTopicPartition()
 	partition.Partition, partition.FetchOffset = p.Index, offset
-	partition.CurrentLeaderEpoch, partition.LogStartOffset = -1, -1
+	partition.CurrentLeaderEpoch, partition.LogStartOffset = t.leaderEpoch(p), -1
 	partition.PartitionMaxBytes = orElse(spec.partitionMaxBytes, defaultPartitionMaxBytes)
 	topic := kmsg.NewFetchRequestTopic()
 	topic.Topic, topic.TopicID = p.Topic, t.topicID(p)
@@ -162,9 +166,12 @@ func (t *trial) viewOf(p model.Partition, offset int64, spec fetchSpec, e *wire.
 	v := newView(p, rp)
 	v.Isolation, v.FetchOffset, v.Version = spec.isolation, offset, resp.Version
 	v.Conn, v.Sent, v.Received, v.Throttled, v.Quiet = e.Conn, e.Sent, e.Received, e.Throttled(), quiet
-	v.Broker, v.LeaderEpoch, v.Body = e.Broker, t.leaderEpoch(p), e.Bytes
+	v.Broker, v.LeaderEpoch, v.Body = e.Broker, epochSent(e.Request.(*kmsg.FetchRequest), p.Index), e.Bytes
 	v.Open = t.pinnedDuring(p, e.Sent, e.Received)
 	t.keep(v)
+	if spec.broker == 0 && v.ErrorCode == 0 && !v.Throttled {
+		t.tells(v)
+	}
 	return v
 }
 

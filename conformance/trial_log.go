@@ -30,14 +30,16 @@ func (t *trial) listAt(p model.Partition, isolation int8, timestamp int64, versi
 	req.Version, req.IsolationLevel, req.ReplicaID = version, isolation, -1
 	req.TimeoutMillis = 10_000
 	partition := kmsg.NewListOffsetsRequestTopicPartition()
-	partition.Partition, partition.Timestamp, partition.CurrentLeaderEpoch = p.Index, timestamp, -1
+	partition.Partition, partition.Timestamp = p.Index, timestamp
 	topic := kmsg.NewListOffsetsRequestTopic()
 	topic.Topic = p.Topic
 	topic.Partitions = append(topic.Partitions, partition)
 	req.Topics = append(req.Topics, topic)
 	offset := int64(-1)
 	if !t.until(t.bound(settled), "an answer to ListOffsets", func() bool {
-		e := t.do(t.leader(p), "list", req)
+		leader := t.leader(p)
+		req.Topics[0].Partitions[0].CurrentLeaderEpoch = t.leaderEpoch(p)
+		e := t.do(leader, "list", req)
 		if t.outage(e.Err) {
 			t.refresh(p)
 			return false

@@ -31,7 +31,7 @@ func (t *trial) fetchEach(ps []model.Partition, offsets []int64, spec fetchSpec)
 	var why string
 	if !t.until(t.bound(settled), "an answer with several partitions", func() bool {
 		req := t.fetchEachRequest(ps, offsets, spec)
-		quiet := t.watchQuiet(ps)
+		quiet, told := t.watchQuiet(ps), t.reachedEach(ps)
 		e := t.unthrottled(t.leader(ps[0]), "fetch", req)
 		out = out[:0]
 		for i, p := range ps {
@@ -41,7 +41,12 @@ func (t *trial) fetchEach(ps []model.Partition, offsets []int64, spec fetchSpec)
 				t.refresh(p)
 				return false
 			}
-			out = append(out, t.take(p, offsets[i], rp, e, quiet(p)))
+			a := t.take(p, offsets[i], rp, e, quiet(p))
+			if t.lags(a.View, told[i]) {
+				why = "the high watermark of a new leader stays behind"
+				return false
+			}
+			out = append(out, a)
 		}
 		return true
 	}) {
@@ -95,7 +100,7 @@ func (t *trial) fetchEachRequest(ps []model.Partition, offsets []int64, spec fet
 	topic := &req.Topics[0]
 	for i, p := range ps[1:] {
 		partition := topic.Partitions[0]
-		partition.Partition, partition.FetchOffset = p.Index, offsets[i+1]
+		partition.Partition, partition.FetchOffset, partition.CurrentLeaderEpoch = p.Index, offsets[i+1], t.leaderEpoch(p)
 		topic.Partitions = append(topic.Partitions, partition)
 	}
 	return req

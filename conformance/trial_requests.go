@@ -126,7 +126,8 @@ func (t *trial) refresh(p model.Partition) int32 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	at := t.placeLocked(p)
-	at.leader, at.leaderEpoch, at.topicID = leader, epoch, id
+	at.led(leader, epoch, len(t.run.features.brokers) == 1)
+	at.topicID = id
 	return leader
 }
 

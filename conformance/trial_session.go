@@ -23,7 +23,8 @@ type session struct {
 
 	id, epoch int32 // epoch 0: the next request is a full one
 	told      map[model.Partition]int64
-	forgotten []model.Partition // to be said in the next request
+	epochs    map[model.Partition]int32 // of the leader, as told
+	forgotten []model.Partition         // to be said in the next request
 	restarts  int
 	rounds    int // incremental answers with batches
 }
@@ -36,6 +37,7 @@ func (t *trial) openSession(isolation int8, ps ...model.Partition) *session {
 	s := &session{
 		t: t, isolation: isolation, partitions: slices.Clone(ps),
 		position: map[model.Partition]int64{}, answers: map[model.Partition][]answer{}, told: map[model.Partition]int64{},
+		epochs: map[model.Partition]int32{},
 	}
 	for _, p := range ps {
 		s.position[p] = 0
@@ -52,8 +54,10 @@ func (s *session) request() *kmsg.FetchRequest {
 	blank := topic.Partitions[0]
 	topic.Partitions = nil
 	for _, p := range s.partitions {
-		if told, ok := s.told[p]; s.epoch == 0 || !ok || told != s.position[p] {
-			blank.Partition, blank.FetchOffset = p.Index, s.position[p]
+		told, ok := s.told[p]
+		if epoch := s.t.leaderEpoch(p); s.epoch == 0 || !ok || told != s.position[p] || epoch != s.epochs[p] {
+			s.epochs[p] = epoch
+			blank.Partition, blank.FetchOffset, blank.CurrentLeaderEpoch = p.Index, s.position[p], epoch
 			topic.Partitions = append(topic.Partitions, blank)
 		}
 	}
@@ -159,6 +163,7 @@ func (s *session) take(e *wire.Exchange, rp *kmsg.FetchResponseTopicPartition, q
 		return
 	}
 	a := t.take(p, s.position[p], rp, e, quiet(p))
+	a.LeaderEpoch = s.epochs[p] // also where this request did not repeat it
 	if a.Problem != nil {
 		t.unreadable(p, a)
 	}

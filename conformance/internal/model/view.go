@@ -17,7 +17,7 @@ type View struct {
 	FetchOffset int64
 	Conn        uint64
 	Broker      int32 // who answered
-	LeaderEpoch int32 // of the partition, as far as the asker knew; -1: not known
+	LeaderEpoch int32 // of the partition, as the asker knew it when it asked; -1: not known
 	Sent        time.Time
 	Received    time.Time
 	Throttled   bool
@@ -46,6 +46,15 @@ type Pinned struct {
 	ProducerID int64
 	First      int64
 }
+
+// fencing is the first version of a Fetch that names the leader's epoch
+// (KIP-320).
+const fencing = 9
+
+// Fenced reports whether the answer is surely of the leader epoch that the
+// asker knew: the request named it, and a broker in another one would have
+// refused.
+func (v *View) Fenced() bool { return v.Version >= fencing && v.LeaderEpoch >= 0 }
 
 // End is one past the last offset in view; the fetch offset if there is none.
 func (v *View) End() int64 {
