@@ -87,7 +87,8 @@ func (t *trial) preferredReplica(p model.Partition, rack string) int32 {
 }
 
 // caughtUp waits until a follower's last stable offset is where the leader has
-// it. Its answer is from the beginning of the partition.
+// it. Its answer is from the beginning of the partition. A follower may be slow,
+// or throttled; one that has the records has to let readers have them.
 func (t *trial) caughtUp(p model.Partition, spec fetchSpec, lso int64) answer {
 	var a answer
 	if !t.until(t.bound(settled), "a follower of "+p.String(), func() bool {
@@ -95,6 +96,9 @@ func (t *trial) caughtUp(p model.Partition, spec fetchSpec, lso int64) answer {
 		t.wantReadable(a)
 		return a.LastStableOffset >= lso
 	}) {
+		if a.HighW < lso {
+			t.undecided("broker %d follows %s to %d within %s, where the leader is at %d: replicas may be slow", a.Broker, p, a.HighW, t.bound(settled), lso)
+		}
 		t.reportAs(Live, p, a.LastStableOffset, fmt.Sprintf("LSO %d at the follower within %s", lso, t.bound(settled)), fmt.Sprintf("LSO %d", a.LastStableOffset))
 		t.stop(Inconclusive, "the follower does not follow")
 	}
