@@ -69,7 +69,7 @@ func (w *producer) trySend(p model.Partition, b model.Write) reply {
 		w.joins(p) // brokers add the partition, whatever becomes of the batch
 	}
 	sent := time.Now()
-	r, repeated := w.attempts(p, raw)
+	r, repeated := w.attempts(p, b, raw)
 	if r.ok() && repeated && w.id < 0 {
 		w.t.onlyOnce(p, b)
 	}
@@ -85,14 +85,22 @@ func (w *producer) trySend(p model.Partition, b model.Write) reply {
 
 // attempts sends a batch until the cluster takes or refuses it. repeated says
 // that an attempt was refused after which the batch may be in the log all the
-// same; if it ends so, the partition is never quiet again.
-func (w *producer) attempts(p model.Partition, raw []byte) (r reply, repeated bool) {
+// same; if it ends so, the partition is never quiet again. Without a producer
+// ID the log is looked at first, as the broker would not know the batch again.
+func (w *producer) attempts(p model.Partition, b model.Write, raw []byte) (r reply, repeated bool) {
+	from := w.t.reached(p)
 	defer func() {
 		if repeated && !r.ok() {
 			w.t.unknown(p)
 		}
 	}()
 	r = w.t.retried("Produce to "+p.String(), func() reply {
+		if repeated && w.id < 0 {
+			if bases := w.t.copies(p, b, from); len(bases) > 0 {
+				r = reply{exchange: r.exchange, base: bases[0]}
+				return r
+			}
+		}
 		r = w.produce(p, raw)
 		repeated = repeated || r.in(perhapsWritten)
 		return r
@@ -103,16 +111,21 @@ func (w *producer) attempts(p model.Partition, raw []byte) (r reply, repeated bo
 // onlyOnce stops the script if a batch without a producer ID is in the log
 // twice, for which no broker is to blame.
 func (t *trial) onlyOnce(p model.Partition, b model.Write) {
-	copies := 0
-	for _, found := range t.scan(p) {
-		records, err := found.Records()
-		if err == nil && slices.EqualFunc(records, b.Values, func(r model.Record, value []byte) bool { return bytes.Equal(r.Value, value) }) {
-			copies++
-		}
-	}
-	if copies > 1 {
+	if len(t.copies(p, b, 0)) > 1 {
 		t.undecided("produce to %s: an attempt that was refused was written all the same, so that the batch is there twice", p)
 	}
+}
+
+// copies are the base offsets of a batch in the log, from an offset on.
+func (t *trial) copies(p model.Partition, b model.Write, from int64) (bases []int64) {
+	for _, found := range t.scan(p) {
+		records, err := found.Records()
+		if err == nil && found.Base >= from &&
+			slices.EqualFunc(records, b.Values, func(r model.Record, value []byte) bool { return bytes.Equal(r.Value, value) }) {
+			bases = append(bases, found.Base)
+		}
+	}
+	return bases
 }
 
 // produce is one attempt. One that had no answer may have been written, and may
@@ -135,6 +148,9 @@ func (w *producer) produce(p model.Partition, raw []byte) reply {
 	rp := resp.Topics[0].Partitions[0]
 	if passes(rp.ErrorCode) {
 		w.t.refresh(p)
+	}
+	if rp.ErrorCode == 0 {
+		w.t.reaches(p, rp.BaseOffset+1)
 	}
 	return reply{exchange: e, code: rp.ErrorCode, base: rp.BaseOffset}
 }
