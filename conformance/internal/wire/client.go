@@ -73,7 +73,7 @@ func (c *Client) Close() {
 }
 
 // Conn is the connection of a lane, made if there is none or the last one is
-// of no use any more.
+// of no use any more, such as one that the broker closed for being idle.
 func (c *Client) Conn(ctx context.Context, broker int32, name string) (*Conn, error) {
 	c.mu.Lock()
 	if c.closed {

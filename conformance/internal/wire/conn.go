@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -29,6 +30,7 @@ type Conn struct {
 	reader      *bufio.Reader
 	correlation int32
 	expires     time.Time // when the login has to be renewed; zero: never
+	used        time.Time // by the last exchange
 	dead        error     // set once the stream is of no use any more
 }
 
@@ -40,7 +42,29 @@ func (c *Conn) Versions() Versions { return c.ranges }
 func (c *Conn) usable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.dead == nil && !c.closed.Load() && time.Since(c.used) > idle {
+		c.look()
+	}
 	return c.dead == nil && !c.closed.Load() && (c.expires.IsZero() || time.Now().Before(c.expires))
+}
+
+const (
+	// idle is how long nothing was asked before a connection is looked at:
+	// brokers close those that nobody uses.
+	idle = time.Second
+	// glance is how long that may take.
+	glance = time.Millisecond
+)
+
+// look finds out whether the broker closed the connection.
+func (c *Conn) look() {
+	_ = c.socket.SetReadDeadline(time.Now().Add(glance))
+	_, err := c.reader.Peek(1)
+	_ = c.socket.SetReadDeadline(time.Time{})
+	var timeout net.Error
+	if err != nil && (!errors.As(err, &timeout) || !timeout.Timeout()) {
+		c.end(fmt.Errorf("%w: %w", ErrCut, err))
+	}
 }
 
 // Close ends the connection. An exchange under way ends with ErrCut.
@@ -58,6 +82,7 @@ func (c *Conn) Do(ctx context.Context, req kmsg.Request) *Exchange {
 		return e
 	}
 	c.receive(ctx, e)
+	c.used = time.Now()
 	return e
 }
 

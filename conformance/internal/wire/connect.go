@@ -16,8 +16,19 @@ import (
 // fallbacks are the versions of ApiVersions to try, one after the other, on a
 // connection of its own each: there are brokers that cut the connection, or
 // answer what nobody can read, instead of answering version 0 with an error
-// (KIP-511).
-var fallbacks = []int16{4, 2, 0}
+// (KIP-511). Features are told from version 3 on.
+var fallbacks = []int16{4, 3, 2, 0}
+
+// unknownVersionError is the answer of a broker that does not know the version
+// of ApiVersions, and says which it knows.
+type unknownVersionError struct{ asked, newest int16 }
+
+func (e *unknownVersionError) Error() string {
+	return fmt.Sprintf("ApiVersions v%d is answered with %s", e.asked, kerr.UnsupportedVersion.Message)
+}
+
+// Unwrap is for [errors.Is].
+func (e *unknownVersionError) Unwrap() error { return ErrGarbage }
 
 // connect makes a connection that is ready for requests. first is the version
 // of ApiVersions that worked before, -1 if none is known. Brokers end the
@@ -68,6 +79,9 @@ func greet(ctx context.Context, config *Config, broker int32, address string, id
 		if !errors.Is(last, ErrCut) && !errors.Is(last, ErrGarbage) || ctx.Err() != nil {
 			return nil, last
 		}
+		if unknown := (*unknownVersionError)(nil); errors.As(last, &unknown) {
+			first = unknown.newest
+		}
 	}
 	return nil, last
 }
@@ -95,7 +109,7 @@ func (c *Conn) askVersions(ctx context.Context, version int16) (Versions, error)
 		// A broker that does not know the version answers in version 0.
 		if low := new(kmsg.ApiVersionsResponse); len(e.Bytes) > 0 && low.ReadFrom(e.Bytes) == nil &&
 			low.ErrorCode == kerr.UnsupportedVersion.Code {
-			return Versions{}, fmt.Errorf("%w: ApiVersions v%d", ErrGarbage, version)
+			return Versions{}, &unknownVersionError{version, newestOf(low, version-1)}
 		}
 		return Versions{}, e.Err
 	}
@@ -105,6 +119,17 @@ func (c *Conn) askVersions(ctx context.Context, version int16) (Versions, error)
 	}
 	ranges.Asked = version
 	return ranges, nil
+}
+
+// newestOf is the newest version of ApiVersions that an answer names, otherwise
+// if it names none.
+func newestOf(resp *kmsg.ApiVersionsResponse, otherwise int16) int16 {
+	for _, k := range resp.ApiKeys {
+		if k.ApiKey == int16(kmsg.ApiVersions) && k.MaxVersion < otherwise {
+			return k.MaxVersion
+		}
+	}
+	return otherwise
 }
 
 // login authenticates by KIP-43 and KIP-152.

@@ -80,6 +80,16 @@ func TestApiVersionsFallsBack(t *testing.T) {
 		resp.ErrorCode = kerr.UnsupportedVersion.Code
 		return framed(frame, resp.AppendTo(nil)), true
 	}
+	naming := func(newest int16) func([]byte) ([]byte, bool) { // which it knows, as Kafka does (KIP-511)
+		return func(frame []byte) ([]byte, bool) {
+			resp := kmsg.NewPtrApiVersionsResponse()
+			resp.ErrorCode = kerr.UnsupportedVersion.Code
+			k := kmsg.NewApiVersionsResponseApiKey()
+			k.ApiKey, k.MaxVersion = kmsg.ApiVersions.Int16(), newest
+			resp.ApiKeys = append(resp.ApiKeys, k)
+			return framed(frame, resp.AppendTo(nil)), true
+		}
+	}
 	for _, c := range []struct {
 		name   string
 		newest int16 // that is answered
@@ -87,11 +97,15 @@ func TestApiVersionsFallsBack(t *testing.T) {
 		answer func(frame []byte) ([]byte, bool) // to newer ones
 	}{
 		{"the newest", 4, 1, nil},
-		{"an error in version 0, as Kafka does", 2, 2, unsupported},
-		{"cut", 2, 3, func([]byte) ([]byte, bool) { return nil, false }},
-		{"unreadable", 2, 2, func(f []byte) ([]byte, bool) { return framed(f, []byte{1, 2, 3}), true }},
-		{"another correlation ID", 2, 2, func(f []byte) ([]byte, bool) { a := versions(f); a[7]++; return a, true }},
-		{"cut down to 0", 0, 5, func([]byte) ([]byte, bool) { return nil, false }},
+		{"an error in version 0", 3, 2, unsupported},
+		{"errors in version 0", 2, 3, unsupported},
+		{"an error that names what there is", 3, 2, naming(3)},
+		{"an error that names old ones", 2, 2, naming(2)},
+		{"an error that names none but the first", 0, 2, naming(0)},
+		{"cut", 3, 3, func([]byte) ([]byte, bool) { return nil, false }},
+		{"unreadable", 2, 3, func(f []byte) ([]byte, bool) { return framed(f, []byte{1, 2, 3}), true }},
+		{"another correlation ID", 3, 2, func(f []byte) ([]byte, bool) { a := versions(f); a[7]++; return a, true }},
+		{"cut down to 0", 0, 7, func([]byte) ([]byte, bool) { return nil, false }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := serve(t, func(frame []byte) ([]byte, bool) {
@@ -304,4 +318,22 @@ func TestEveryExchangeIsWatched(t *testing.T) {
 	c.Do(t.Context(), wire.Bootstrap, "a", ask())
 	require.Len(t, seen, 1)
 	require.True(t, errors.Is(seen[0], wire.ErrGarbage))
+}
+
+// Brokers close connections that nobody uses (connections.max.idle.ms). Nothing
+// was asked then, and nothing is left open.
+func TestIdleConnectionsThatWereClosedAreMadeAnew(t *testing.T) {
+	var asked atomic.Int32
+	s := broker(t, func(frame []byte) ([]byte, bool) {
+		answer, _ := metadata(frame)
+		return answer, asked.Add(1) > 1
+	})
+	c := client(t, wire.Config{Seeds: []string{s.addr}})
+	require.NoError(t, c.Do(t.Context(), wire.Bootstrap, "a", ask()).Err)
+	time.Sleep(1100 * time.Millisecond) // the time is what is tested
+	require.NoError(t, c.Do(t.Context(), wire.Bootstrap, "a", ask()).Err)
+	require.EqualValues(t, 2, s.dials.Load())
+	time.Sleep(1100 * time.Millisecond)
+	require.NoError(t, c.Do(t.Context(), wire.Bootstrap, "a", ask()).Err)
+	require.EqualValues(t, 2, s.dials.Load(), "one that is there is kept")
 }
