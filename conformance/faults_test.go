@@ -439,3 +439,52 @@ func TestFollowersMayBeSlow(t *testing.T) {
 		})
 	}
 }
+
+// A plain batch of a book that was refused and written all the same is in the
+// log once, and the book knows where.
+func TestBooksKnowPlainBatchesThatWereRefused(t *testing.T) {
+	t.Parallel()
+	r, _ := behind(t, once(kmsg.Produce, produceCode(kerr.NotLeaderForPartition.Code)), nil, scenario(func(t *trial) {
+		b := t.book()
+		b.loose(2)
+		b.loose(1)
+		t.witness(t.highWatermark(b.p) == 3, "HW %d", t.highWatermark(b.p))
+		b.wantDelivered(0, fetchSpec{})
+	}))
+	require.Equal(t, Pass, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
+}
+
+// Coordinators may write a marker again, at any time after. Nothing else may
+// come.
+func TestMarkersMayComeTwice(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name string
+		more func(*trial, *producer, model.Partition)
+		want Outcome
+	}{
+		{"the marker again", func(t *trial, w *producer, p model.Partition) {
+			t.tryAbortMarker(p, adminMarker{producerID: w.id, epoch: w.epoch})
+		}, Pass},
+		{"a record", func(t *trial, _ *producer, p model.Partition) { t.plain(p, 1) }, Fail},
+		{"the end of another transaction", func(t *trial, w *producer, p model.Partition) {
+			w.write(p, 1)
+			w.abort()
+		}, Fail},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r, _ := behind(t, mutant.Damage{}, nil, scenario(func(t *trial) {
+				p, w := t.partition(), t.producer()
+				w.write(p, 1)
+				w.abort()
+				t.settle(p)
+				test.more(t, w, p)
+				high := t.highWatermark(p)
+				t.witness(high > 2, "HW %d", high)
+				t.wantEndAt(p, 2, "what nobody wrote")
+				t.wantHigh(t.uncommitted(p, 0), 2)
+			}))
+			require.Equal(t, test.want, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
+		})
+	}
+}

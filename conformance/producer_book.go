@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
-
 	"example.com/readcommitted/conformance/internal/model"
 )
 
@@ -55,27 +53,13 @@ func (b *book) authors(n int) []*author {
 	return out
 }
 
-// loose writes n records outside any transaction. Nothing tells two copies of
-// them apart, so it ends the script if the cluster may have taken them twice.
+// loose writes n records outside any transaction.
 func (b *book) loose(n int) {
 	w := b.t.idle("", defaultTimeout)
-	raw, err := w.batch(b.p, w.newValues(n)).Encode()
-	if err != nil {
-		b.t.undecided("encoding a batch: %v", err)
-	}
-	r := b.t.retried("Produce", func() reply {
-		r := w.produce(b.p, raw)
-		if r.in([]*kerr.Error{kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend}) {
-			r.unusable(b.t, "Produce to "+b.p.String())
-		}
-		return r
-	})
-	if !r.ok() {
-		r.unusable(b.t, "Produce to "+b.p.String())
-	}
+	base := w.write(b.p, n)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.plain = append(b.plain, spanOf(r.base, r.base+int64(n))...)
+	b.plain = append(b.plain, spanOf(base, base+int64(n))...)
 }
 
 // write adds a batch of n records to the transaction and returns its base

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -149,6 +150,20 @@ func (t *trial) keepLog(p model.Partition) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.placeLocked(p).before = l
+}
+
+// onlyRepeats reports whether a partition has nothing between two offsets but
+// markers of transactions that had ended before: a coordinator whose request was
+// written, and refused all the same, sends it again at any time.
+func (t *trial) onlyRepeats(p model.Partition, from, to int64) bool {
+	var l *model.Log
+	t.guarded(func() { l = t.oracle(p) })
+	if l == nil || from >= to || l.End < to {
+		return false
+	}
+	inside := func(offset int64) bool { return from <= offset && offset < to }
+	return !slices.ContainsFunc(l.Runs, func(r model.Run) bool { return inside(r.Marker) }) &&
+		!slices.ContainsFunc(l.Batches, func(b model.Batch) bool { return inside(b.Last) && !b.Control() })
 }
 
 // scan reads what is new in a partition and returns all of it.
