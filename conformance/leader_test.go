@@ -144,3 +144,29 @@ func TestNewLeadersMayLagBehind(t *testing.T) {
 		})
 	}
 }
+
+// While one goroutine asks, another one learns of a new leader. The old one
+// answers all the same, as a follower.
+func TestWhoLostItsOfficeIsNotTakenForTheLeader(t *testing.T) {
+	t.Parallel()
+	var tr *trial
+	moved := false
+	d := mutant.Damage{Keys: []kmsg.Key{kmsg.Fetch}, Response: func(c *mutant.Call) {
+		if p := &c.Response.(*kmsg.FetchResponse).Topics[0].Partitions[0]; p.HighWatermark == 3 && !moved {
+			moved = true
+			p.HighWatermark, p.LastStableOffset, p.RecordBatches = 1, 1, nil
+			tr.mu.Lock()
+			defer tr.mu.Unlock()
+			at := tr.placeLocked(tr.order[0])
+			at.led((at.leader+1)%3, at.leaderEpoch, false)
+		}
+	}}
+	r, _ := behindSeveral(t, 3, d, nil, scenario(func(t *trial) {
+		p := t.partition()
+		tr = t
+		t.plain(p, 3)
+		t.wantHigh(t.uncommitted(p, 0), 3)
+		t.witness(moved, "nothing moved")
+	}))
+	require.Equal(t, Pass, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
+}

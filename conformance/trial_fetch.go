@@ -79,6 +79,9 @@ func (t *trial) fetch(p model.Partition, offset int64, spec fetchSpec) answer {
 		if refusal(v.ErrorCode) == ReasonNotAuthorized {
 			t.refused("fetch of "+p.String(), v.ErrorCode)
 		}
+		if spec.broker == 0 && v.Follower {
+			continue // it lost its office meanwhile
+		}
 		if spec.broker == 0 && t.lags(v, told) && t.stillNew(p, deadline) {
 			continue
 		}
@@ -89,11 +92,11 @@ func (t *trial) fetch(p model.Partition, offset int64, spec fetchSpec) answer {
 // fetchOnce sends a Fetch. quiet says whether nothing was happening to the
 // partition all the while.
 func (t *trial) fetchOnce(p model.Partition, offset int64, spec fetchSpec) (e *wire.Exchange, quiet bool) {
+	req := t.fetchRequest(p, offset, spec)
 	broker := spec.broker - 1
 	if spec.broker == 0 {
-		broker = t.leader(p)
+		broker = t.leader(p) // after the epoch: a newer leader refuses it, while followers answer too
 	}
-	req := t.fetchRequest(p, offset, spec)
 	lane := spec.lane
 	if lane == "" {
 		lane = "fetch"
@@ -108,6 +111,7 @@ func (t *trial) fetchOnce(p model.Partition, offset int64, spec fetchSpec) (e *w
 }
 
 func (t *trial) fetchRequest(p model.Partition, offset int64, spec fetchSpec) *kmsg.FetchRequest {
+	t.leader(p) // so that its epoch is known
 	req := kmsg.NewPtrFetchRequest()
 	req.Version = spec.version
 	if spec.version == 0 {
@@ -168,8 +172,9 @@ func (t *trial) viewOf(p model.Partition, offset int64, spec fetchSpec, e *wire.
 	v.Conn, v.Sent, v.Received, v.Throttled, v.Quiet = e.Conn, e.Sent, e.Received, e.Throttled(), quiet
 	v.Broker, v.LeaderEpoch, v.Body = e.Broker, epochSent(e.Request.(*kmsg.FetchRequest), p.Index), e.Bytes
 	v.Open = t.pinnedDuring(p, e.Sent, e.Received)
+	v.Follower = spec.broker != 0 || !t.leads(e.Broker, p)
 	t.keep(v)
-	if spec.broker == 0 && v.ErrorCode == 0 && !v.Throttled {
+	if !v.Follower && v.ErrorCode == 0 && !v.Throttled {
 		t.tells(v)
 	}
 	return v

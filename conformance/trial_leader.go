@@ -86,6 +86,14 @@ func (t *trial) stillNew(p model.Partition, deadline time.Time) bool {
 	return false
 }
 
+// leads reports whether a broker leads, as far as is known.
+func (t *trial) leads(broker int32, p model.Partition) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	leader := t.placeLocked(p).leader
+	return leader < 0 || leader == broker
+}
+
 // epochSent is the leader epoch that a Fetch named for a partition, -1 for none.
 func epochSent(req *kmsg.FetchRequest, index int32) int32 {
 	for i := range req.Topics {

@@ -42,6 +42,10 @@ func (t *trial) fetchEach(ps []model.Partition, offsets []int64, spec fetchSpec)
 				return false
 			}
 			a := t.take(p, offsets[i], rp, e, quiet(p))
+			if a.Follower {
+				why = "no one broker leads them"
+				return false
+			}
 			if t.lags(a.View, told[i]) {
 				why = "the high watermark of a new leader stays behind"
 				return false

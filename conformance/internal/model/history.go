@@ -24,10 +24,14 @@ func (h *History) Before(v *View) *View {
 }
 
 // Next judges one answer by those before it, and reports whether there was one
-// to compare it with.
+// to compare it with. Followers are not judged: what they truncate may take
+// their last stable offset back for a moment.
 func (h *History) Next(v *View) (out []Breach, compared bool) {
 	if h.last == nil {
 		h.last = map[line]*View{}
+	}
+	if v.Follower {
+		return nil, false
 	}
 	h.leave(v)
 	at := line{v.Conn, v.Partition, v.Isolation, v.LeaderEpoch}

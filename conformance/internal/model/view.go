@@ -17,6 +17,7 @@ type View struct {
 	FetchOffset int64
 	Conn        uint64
 	Broker      int32 // who answered
+	Follower    bool  // by a broker that does not lead, as far as the asker knows
 	LeaderEpoch int32 // of the partition, as the asker knew it when it asked; -1: not known
 	Sent        time.Time
 	Received    time.Time
