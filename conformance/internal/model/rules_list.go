@@ -137,6 +137,9 @@ func rightEntry(v *View, l *Log, e Entry) (want string, ok bool) {
 	if at, isBatch := l.Find(e.FirstOffset); below && l.Whole || isBatch && l.Batches[at].Control() {
 		return none, false
 	}
+	if below && v.FetchOffset < l.Start {
+		return "", true // its marker may have been deleted since: nothing to hold it against
+	}
 	m, ok := l.nextMarker(e.ProducerID, max(e.FirstOffset, l.Start-1))
 	if !ok {
 		// The marker may have been in the broker's log, and not yet below the

@@ -246,6 +246,18 @@ func TestLogsThatLostTheirBeginning(t *testing.T) {
 			name: "an entry below the log start of another producer", log: inside,
 			answer: "fetch 5\naborted producer=7 first=3\naborted producer=9 first=1" + inside, want: "U4",
 		},
+		{
+			name: "an entry whose marker was deleted after the answer", log: inside,
+			answer: "fetch 1\naborted producer=7 first=1\nlog-start 0\nlso 4\nhw 4\nbatch 1 producer=7 txn\nabort 2 producer=7\nbatch 3-4 producer=7 txn",
+		},
+		{
+			name: "an entry before a commit, whose marker was deleted after the answer", log: "log-start 7\nbatch 7 producer=7 txn\ncommit 8 producer=7",
+			answer: "fetch 3\naborted producer=7 first=3\nlog-start 0\nhw 9\nbatch 3-4 producer=7 txn\nbatch 5 producer=7 txn\nabort 6 producer=7",
+		},
+		{
+			name: "an entry whose producer has no marker any more", log: "log-start 7\nbatch 7",
+			answer: "fetch 3\naborted producer=7 first=3\nlog-start 0\nhw 8\nbatch 3-4 producer=7 txn\nbatch 5 producer=7 txn\nabort 6 producer=7",
+		},
 		{name: "an entry above the first batch that is left", log: inside, answer: "fetch 5\naborted producer=7 first=6" + inside, want: "U3, U4, U13"},
 		{name: "the log starts within a batch", log: within, answer: "fetch 4\naborted producer=7 first=3" + within},
 		{name: "the log starts within a batch that nothing covers", log: within, answer: "fetch 4" + within, want: "U3, U13"},
