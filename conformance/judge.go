@@ -24,9 +24,11 @@ func (t *trial) judge() {
 		l, end := t.finalLog(p)
 		if end == nil {
 			logs[p] = l
-		} else if unread == "" {
-			unread = end.reason
+		} else {
+			unread = orElse(unread, end.reason)
+			t.guarded(func() { t.begins(p, t.list(p, model.ReadUncommitted, earliest)) })
 		}
+		t.kept(p)
 	}
 	if !t.run.config.assertionsOnly {
 		if unsure := t.judgeViews(logs); unread == "" {

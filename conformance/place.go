@@ -29,7 +29,9 @@ type place struct {
 	scanned []model.Batch // what was read at read_uncommitted so far, from offset 0 on
 	next    int64         // where that goes on
 
-	before *model.Log // read before records were deleted, see [trial.keepLog]
+	before  *model.Log // read before records were deleted, see [trial.keepLog]
+	deleted int64      // below which the script had records deleted
+	start   int64      // where the log began when it was read last
 }
 
 // pin is a transaction that holds the last stable offset of one partition, or

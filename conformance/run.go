@@ -24,6 +24,7 @@ type run struct {
 	features *features
 	made     *made
 	shared   shared
+	refused  refusedDefaults
 }
 
 // Run judges the cluster. The report is there, as far as it got, even with an

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"example.com/readcommitted/conformance/internal/model"
 )
 
@@ -50,7 +52,11 @@ func (t *trial) wantAllStable(p model.Partition) bool {
 // bounds asks for the bounds of a partition that has its first records, by a
 // Fetch: ListOffsets is judged by it.
 func (t *trial) bounds(p model.Partition) answer {
-	return t.fetch(p, 0, fetchSpec{isolation: model.ReadCommitted, maxWait: time.Millisecond, partitionMaxBytes: 1})
+	a := t.fetch(p, 0, fetchSpec{isolation: model.ReadCommitted, maxWait: time.Millisecond, partitionMaxBytes: 1})
+	if a.ErrorCode == kerr.OffsetOutOfRange.Code {
+		t.stillThere(p, 0)
+	}
+	return a
 }
 
 // appears waits until a partition shows what was acknowledged up to an offset:

@@ -10,6 +10,7 @@ import (
 // remembered, so that answers given before can still be judged.
 func (t *trial) deleteRecords(p model.Partition, below int64) {
 	t.keepLog(p)
+	t.deletes(p, below)
 	req := kmsg.NewPtrDeleteRecordsRequest()
 	req.Version, req.TimeoutMillis = t.version(kmsg.DeleteRecords, anyVersion), 10_000
 	partition := kmsg.NewDeleteRecordsRequestTopicPartition()
@@ -21,6 +22,14 @@ func (t *trial) deleteRecords(p model.Partition, below int64) {
 	if r := t.retried("DeleteRecords", func() reply { return t.deleteOnce(p, req) }); !r.ok() {
 		r.declined(t, "DeleteRecords of "+p.String())
 	}
+}
+
+// deletes notes that records below an offset are about to be deleted.
+func (t *trial) deletes(p model.Partition, below int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at := t.placeLocked(p)
+	at.deleted = max(at.deleted, below)
 }
 
 func (t *trial) deleteOnce(p model.Partition, req *kmsg.DeleteRecordsRequest) reply {

@@ -78,9 +78,13 @@ func (t *trial) highWatermark(p model.Partition) int64 {
 func (t *trial) lso(p model.Partition) int64 {
 	lso := int64(-1)
 	t.until(t.bound(follow), "the last stable offset of "+p.String(), func() bool {
-		a := t.fetch(p, t.highWatermark(p), fetchSpec{isolation: model.ReadCommitted, maxWait: time.Millisecond})
-		if a.ErrorCode == 0 {
+		end := t.highWatermark(p)
+		a := t.fetch(p, end, fetchSpec{isolation: model.ReadCommitted, maxWait: time.Millisecond})
+		switch a.ErrorCode {
+		case 0:
 			lso = a.LastStableOffset
+		case kerr.OffsetOutOfRange.Code:
+			t.stillThere(p, end)
 		}
 		return a.ErrorCode != kerr.OffsetOutOfRange.Code
 	})
@@ -138,10 +142,18 @@ func (t *trial) unreadable(p model.Partition, a answer) {
 // watermark of this moment, and works out what became of each transaction.
 func (t *trial) oracle(p model.Partition) *model.Log {
 	start, end := t.list(p, model.ReadUncommitted, earliest), t.highWatermark(p)
+	t.begins(p, start)
 	l := model.NewLog(p, start, end, t.walk(p, start, end))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return l.Over(t.placeLocked(p).before)
+}
+
+// begins notes where the log of a partition begins by now.
+func (t *trial) begins(p model.Partition, start int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.placeLocked(p).start = start
 }
 
 // keepLog remembers what the partition holds, before records of it go.
@@ -172,7 +184,9 @@ func (t *trial) scan(p model.Partition) []model.Batch {
 	at := t.placeLocked(p)
 	next := at.next
 	t.mu.Unlock()
-	fresh := t.walk(p, max(next, t.list(p, model.ReadUncommitted, earliest)), t.highWatermark(p))
+	start := t.list(p, model.ReadUncommitted, earliest)
+	t.begins(p, start)
+	fresh := t.walk(p, max(next, start), t.highWatermark(p))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, b := range fresh {

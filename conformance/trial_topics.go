@@ -3,7 +3,6 @@ package conformance
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -68,32 +67,27 @@ func (t *trial) create(name string, partitions int32, configs []string) {
 	topic := kmsg.NewCreateTopicsRequestTopic()
 	topic.Topic, topic.NumPartitions = name, partitions
 	topic.ReplicationFactor = int16(min(3, len(t.run.features.brokers)))
-	values := maps.Clone(t.run.config.TopicConfig)
-	if values == nil {
-		values = map[string]string{}
-	}
+	settings := &topicSettings{fixed: map[string]string{}, refused: t.run.refused.known()}
+	maps.Copy(settings.fixed, t.run.config.TopicConfig)
 	if topic.ReplicationFactor == 3 {
-		setDefault(values, "min.insync.replicas", "2")
+		setDefault(settings.fixed, "min.insync.replicas", "2")
 	}
 	for _, c := range configs {
 		key, value, _ := strings.Cut(c, "=")
-		values[key] = value
-	}
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		c := kmsg.NewCreateTopicsRequestTopicConfig()
-		c.Name, c.Value = key, kmsg.StringPtr(values[key])
-		topic.Configs = append(topic.Configs, c)
+		settings.fixed[key] = value
 	}
 	req.Topics = append(req.Topics, topic)
-	t.untilCreated(req, len(configs) > 0)
+	t.untilCreated(req, settings, len(configs) > 0)
+	t.run.refused.learn(settings.refused)
 }
 
 // untilCreated sends the request to whoever is asked first: brokers hand it on
-// to the controller, and those that do not say so. A cluster may decline settings
-// that are the scenario's own.
-func (t *trial) untilCreated(req *kmsg.CreateTopicsRequest, settings bool) {
+// to the controller, and those that do not say so. Defaults that are refused are
+// left out; a cluster may decline settings that are the scenario's own.
+func (t *trial) untilCreated(req *kmsg.CreateTopicsRequest, settings *topicSettings, own bool) {
 	broker, again, code := wire.Bootstrap, false, int16(0)
 	if !t.until(t.bound(settled), "the creation of a topic", func() bool {
+		req.Topics[0].Configs = settings.configs()
 		e := t.do(broker, "admin", req)
 		if e.Err != nil {
 			t.broken("create topic", e)
@@ -102,14 +96,18 @@ func (t *trial) untilCreated(req *kmsg.CreateTopicsRequest, settings bool) {
 		if len(resp.Topics) != 1 {
 			t.undecided("create topic: an answer with %d topics", len(resp.Topics))
 		}
-		switch code = resp.Topics[0].ErrorCode; {
+		made := &resp.Topics[0]
+		switch code = made.ErrorCode; {
 		case code == 0, code == kerr.TopicAlreadyExists.Code && again:
 			return true
 		case code == kerr.NotController.Code:
 			broker = t.controller()
-		case !creationPasses(code) && settings:
+		case creationPasses(code):
+		case t.yields(settings, made):
+			return false
+		case own:
 			t.declined("create topic", code)
-		case !creationPasses(code):
+		default:
 			t.refused("create topic", code)
 		}
 		again = true // an attempt may have been carried out in spite of its error
@@ -117,6 +115,23 @@ func (t *trial) untilCreated(req *kmsg.CreateTopicsRequest, settings bool) {
 	}) {
 		t.notCreated(code)
 	}
+}
+
+// yields gives up defaults that a cluster may have refused a topic for, and
+// reports whether there were any.
+func (t *trial) yields(settings *topicSettings, answer *kmsg.CreateTopicsResponseTopic) bool {
+	if refusal(answer.ErrorCode) == ReasonNotAuthorized {
+		return false
+	}
+	message := ""
+	if answer.ErrorMessage != nil {
+		message = *answer.ErrorMessage
+	}
+	names := settings.yield(message)
+	if len(names) > 0 {
+		t.fact("a topic with %s is refused: %s %s", strings.Join(names, ", "), codeName(answer.ErrorCode), message)
+	}
+	return len(names) > 0
 }
 
 // creationPasses reports whether the error of a creation passes with time. That
