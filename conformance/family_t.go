@@ -113,7 +113,9 @@ func oddTimeouts(t *trial) {
 	id := t.newID()
 	answered := true
 	ask := func(millis int64) reply {
-		r := t.idle(id, time.Duration(millis)*time.Millisecond).tryInit()
+		w := t.idle(id, time.Duration(millis)*time.Millisecond)
+		w.exact = true
+		r := w.tryInit()
 		answered = answered && r.err == nil
 		return r
 	}

@@ -379,18 +379,6 @@ func TestWhatCannotBeRemovedIsNamed(t *testing.T) {
 	require.Less(t, time.Since(begin), 8*time.Second)
 }
 
-func TestTimeoutsThatAClusterDoesNotAllow(t *testing.T) {
-	d := mutant.Damage{Keys: []kmsg.Key{kmsg.InitProducerID}, Request: func(c *mutant.Call) {
-		if req := c.Request.(*kmsg.InitProducerIDRequest); req.TransactionTimeoutMillis > 60_000 {
-			resp := req.ResponseKind().(*kmsg.InitProducerIDResponse)
-			resp.ErrorCode = kerr.InvalidTransactionTimeout.Code
-			c.Response = resp
-		}
-	}}
-	r, _ := behind(t, d, nil, scenario(writes))
-	require.Equal(t, Pass, r.Outcome, r.Reason)
-}
-
 // A broker may answer with one batch at a time, and list what these need.
 func TestShortAnswersAreLegal(t *testing.T) {
 	t.Parallel()

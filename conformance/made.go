@@ -126,11 +126,16 @@ func (r *run) answers(ctx context.Context) error {
 func (r *run) takeOver(ctx context.Context, id string) error {
 	req := kmsg.NewPtrInitProducerIDRequest()
 	req.Version = r.features.max(kmsg.InitProducerID, 5)
-	req.TransactionalID, req.TransactionTimeoutMillis = &id, 60_000
-	req.ProducerID, req.ProducerEpoch = -1, -1
-	return r.askCoordinator(ctx, id, ofTransaction, req, func(resp kmsg.Response) int16 {
-		return resp.(*kmsg.InitProducerIDResponse).ErrorCode
-	})
+	req.TransactionalID, req.ProducerID, req.ProducerEpoch = &id, -1, -1
+	for timeout := modestTimeout; ; timeout /= 2 {
+		req.TransactionTimeoutMillis = int32(timeout.Milliseconds())
+		err := r.askCoordinator(ctx, id, ofTransaction, req, func(resp kmsg.Response) int16 {
+			return resp.(*kmsg.InitProducerIDResponse).ErrorCode
+		})
+		if !errors.Is(err, kerr.InvalidTransactionTimeout) || timeout < 2*leastTimeout {
+			return err
+		}
+	}
 }
 
 // askCoordinator sends a request to whoever coordinates a transactional ID or a

@@ -44,6 +44,7 @@ type pin struct {
 	acked      time.Time // when the acknowledgement came
 	ended      time.Time // when something was first sent that may end it
 	expires    time.Time // when the broker may end it by itself
+	cut        bool      // that is sooner than the script counts on
 	marked     bool      // its marker was seen in the log
 }
 

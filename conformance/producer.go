@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -23,6 +22,8 @@ type producer struct {
 	name    string // transactional ID, "" for one that only has a producer ID
 	level   Level
 	timeout time.Duration
+	exact   bool // the timeout is what it is, whatever the cluster allows
+	cut     bool // the timeout is shorter than it was to be, as the cluster does not allow that
 
 	id       int64
 	epoch    int16
@@ -41,12 +42,8 @@ type producer struct {
 	timestamp   time.Time // of the next batches; zero: now
 }
 
-// Transaction timeouts: one that no scenario outlives, and one for clusters that
-// do not allow it.
-const (
-	defaultTimeout = 5 * time.Minute
-	modestTimeout  = time.Minute
-)
+// defaultTimeout is a transaction timeout that no scenario outlives.
+const defaultTimeout = 5 * time.Minute
 
 // producer makes a transactional producer of the trial's level under a new
 // transactional ID.
@@ -99,15 +96,9 @@ func (w *producer) coordinator() int32 {
 // lane keeps the producer's requests to coordinators on a connection of its own.
 func (w *producer) lane() string { return "txn " + w.name + w.side }
 
-// init asks for the producer ID and the epoch. Clusters have an upper limit for
-// timeouts, which the usual one may exceed.
+// init asks for the producer ID and the epoch.
 func (w *producer) init() {
-	r := w.tryInit()
-	if r.err == nil && r.code == kerr.InvalidTransactionTimeout.Code && w.timeout > modestTimeout {
-		w.timeout = modestTimeout
-		r = w.tryInit()
-	}
-	if !r.ok() {
+	if r := w.tryInit(); !r.ok() {
 		r.unusable(w.t, "InitProducerId")
 	}
 }
@@ -116,8 +107,23 @@ func (w *producer) init() {
 func (w *producer) tryInit() reply { return w.tryInitAs(-1, -1) }
 
 // tryInitAs is tryInit by a producer that says which producer ID and epoch it
-// has (KIP-360), -1 for none.
+// has (KIP-360), -1 for none. Where the cluster does not allow its timeout, it
+// has a shorter one from then on.
 func (w *producer) tryInitAs(id int64, epoch int16) reply {
+	if w.exact {
+		return w.initOnce(id, epoch)
+	}
+	w.allowed()
+	r := w.initOnce(id, epoch)
+	for r.in(tooLong) && w.shorten() {
+		if r = w.initOnce(id, epoch); r.ok() {
+			w.t.run.longest.Store(int64(w.timeout))
+		}
+	}
+	return r
+}
+
+func (w *producer) initOnce(id int64, epoch int16) reply {
 	req := kmsg.NewPtrInitProducerIDRequest()
 	req.Version = w.t.version(kmsg.InitProducerID, w.initLimit())
 	req.TransactionTimeoutMillis = int32(w.timeout.Milliseconds())

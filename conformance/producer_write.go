@@ -205,7 +205,7 @@ func (w *producer) pin(p model.Partition, base int64, sent time.Time) {
 // newPin adds a pin that holds nothing yet. If something was sent already that
 // may end the transaction, it may end this part of it too.
 func (w *producer) newPin(at *place) *pin {
-	pin := &pin{producerID: w.id, name: w.name, empty: true, expires: w.expiry()}
+	pin := &pin{producerID: w.id, name: w.name, empty: true, expires: w.expiry(), cut: w.cut}
 	at.pins = append(at.pins, pin)
 	if ended := w.t.endings[w.name]; ended.After(w.began) {
 		pin.ended = ended

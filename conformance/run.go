@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/readcommitted/conformance/internal/model"
@@ -25,6 +26,7 @@ type run struct {
 	made     *made
 	shared   shared
 	refused  refusedDefaults
+	longest  atomic.Int64 // transaction timeout that is allowed, in nanoseconds, if it is below one that was asked for
 }
 
 // Run judges the cluster. The report is there, as far as it got, even with an

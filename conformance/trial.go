@@ -201,6 +201,7 @@ func (t *trial) play() {
 	begin := time.Now()
 	defer func() { t.result.Duration = time.Since(begin) }()
 	end := t.guarded(func() { t.scenario.run(t) })
+	t.outlived()
 	t.restore()
 	if judging := t.guarded(t.judge); end == nil {
 		end = judging
