@@ -50,14 +50,13 @@ func pendingTimesOut(t *trial) {
 	if o == nil {
 		return
 	}
-	bound := o.timeout + t.bound(abortSlack) - time.Since(o.began)
 	var got groupOffset
-	released := t.until(bound, "the end of a transaction's timeout", func() bool {
+	late := t.untilTimeout(o.producer, o.began, func() bool {
 		got = o.g.offset(o.p, true)
 		return !got.unstable()
 	})
 	age := time.Since(o.began)
-	if !t.expect(released, o.p, -1, fmt.Sprintf("a stable offset within %v after the timeout of %v", t.bound(abortSlack), o.timeout),
+	if !t.expect(late == "", o.p, -1, "a stable offset by "+late,
 		fmt.Sprintf("%s after %v", got, age.Round(time.Millisecond))) {
 		return
 	}

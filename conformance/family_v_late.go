@@ -101,11 +101,10 @@ func lateProduce(t *trial) {
 // before it does not make it visible.
 func (w *producer) wantLateEnded(p model.Partition, late reply) {
 	t := w.t
-	bound := w.timeout + t.bound(abortSlack)
+	began := time.Now()
 	t.endingAll(w.name)
-	ended := t.until(bound, "the end of a late batch", func() bool { return t.lso(p) > late.base })
-	if !t.expectAs(Live, ended, p, late.base, fmt.Sprintf("the transaction that the late batch began ended within %v, at a timeout of %v", bound, w.timeout),
-		"the last stable offset stays at the batch") {
+	over := t.untilTimeout(w, began, func() bool { return t.lso(p) > late.base })
+	if !t.expectAs(Live, over == "", p, late.base, "the transaction that the late batch began ended by "+over, "the last stable offset stays at the batch") {
 		w.freed(p)
 	}
 	l := t.oracle(p)

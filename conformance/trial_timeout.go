@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"fmt"
 	"time"
 
 	"example.com/readcommitted/conformance/internal/model"
@@ -45,14 +46,51 @@ func (w *producer) tooLate(what string, r reply) bool {
 	return false
 }
 
+// lookInterval is how often a coordinator of Apache Kafka looks for transactions
+// that timed out, and usually its value, which abortSlack has room for.
+const (
+	lookInterval = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
+	usualLook    = 10 * time.Second
+)
+
+// untilTimeout waits for a sign that the cluster has ended a producer's
+// transaction by itself, until so long after its timeout as a coordinator may
+// take. late says when that was over, "" if the sign came before. Where the
+// interval of the coordinator's looks leaves a scenario no time, it ends.
+func (t *trial) untilTimeout(w *producer, began time.Time, sign func() bool) (late string) {
+	slack := t.bound(abortSlack)
+	if t.until(time.Until(began.Add(w.timeout+slack)), "the end of a transaction's timeout", sign) {
+		return ""
+	}
+	millis, told := t.brokerSetting(w.coordinator(), lookInterval)
+	more := time.Duration(millis)*time.Millisecond - usualLook
+	switch end := time.Now().Add(more); {
+	case !told:
+		return fmt.Sprintf("%v after the timeout of %v (the cluster does not tell its %s)", slack, w.timeout, lookInterval)
+	case more <= 0:
+		return fmt.Sprintf("%v after the timeout of %v", slack, w.timeout)
+	case t.endsBefore(end.Add(usualLook)):
+		t.undecided("the cluster looks for transactions that timed out every %v (%s), which the scenario has no time for", usualLook+more, lookInterval)
+	}
+	if t.until(more, "the end of a transaction's timeout", sign) {
+		return ""
+	}
+	return fmt.Sprintf("%v after the timeout of %v, at looks every %v", slack+more, w.timeout, usualLook+more)
+}
+
+// endsBefore reports whether the script's time is over before a moment.
+func (t *trial) endsBefore(moment time.Time) bool {
+	end, ok := t.ctx.Deadline()
+	return ok && end.Before(moment)
+}
+
 // timedOut waits for the cluster to end a producer's transaction by itself, in
-// the first partition that it wrote to, and reports whether that came within a
-// bound after the timeout. Then all partitions have their markers.
-func (t *trial) timedOut(w *producer, slack time.Duration) bool {
+// the first partition that it wrote to. Then all partitions have their markers.
+// If that does not come in time, the script ends.
+func (t *trial) timedOut(w *producer) {
 	inside := w.partitionsInside()
-	bound := w.timeout + t.bound(slack) - time.Since(w.began)
-	if !t.until(bound, "the end of a transaction's timeout", func() bool { return t.markers(inside[0], w.id) > 0 }) {
-		return false
+	if late := t.untilTimeout(w, w.began, func() bool { return t.markers(inside[0], w.id) > 0 }); late != "" {
+		t.undecided("the cluster had not ended the transaction %s", late)
 	}
 	age := time.Since(w.began)
 	t.witness(age >= w.timeout, "the marker came %v after the transaction began, at a timeout of %v", age, w.timeout)
@@ -60,5 +98,4 @@ func (t *trial) timedOut(w *producer, slack time.Duration) bool {
 	for _, p := range inside {
 		t.awaitMarker(p, w.id, 1)
 	}
-	return true
 }
