@@ -319,10 +319,12 @@ func TestCheckWithATopicConfiguration(t *testing.T) {
 	cluster.ControlKey(int16(kmsg.CreateTopics), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		cluster.KeepControl()
 		for _, topic := range req.(*kmsg.CreateTopicsRequest).Topics {
-			if assert.Len(t, topic.Configs, 1) {
-				assert.Equal(t, "retention.ms", topic.Configs[0].Name)
-				assert.Equal(t, "7777777", *topic.Configs[0].Value)
+			settings := map[string]string{}
+			for _, c := range topic.Configs {
+				settings[c.Name] = *c.Value
 			}
+			assert.Equal(t, "7777777", settings["retention.ms"])
+			assert.Equal(t, "-1", settings["retention.bytes"], "what nobody asked for is the checker's own")
 		}
 		return nil, nil, false
 	})
