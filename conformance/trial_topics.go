@@ -120,7 +120,7 @@ func (t *trial) untilCreated(req *kmsg.CreateTopicsRequest, settings *topicSetti
 // yields gives up defaults that a cluster may have refused a topic for, and
 // reports whether there were any.
 func (t *trial) yields(settings *topicSettings, answer *kmsg.CreateTopicsResponseTopic) bool {
-	if refusal(answer.ErrorCode) == ReasonNotAuthorized {
+	if refusal(answer.ErrorCode) == ReasonNotAuthorized || answer.ErrorCode == kerr.TopicAlreadyExists.Code {
 		return false
 	}
 	message := ""
