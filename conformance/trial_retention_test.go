@@ -68,9 +68,9 @@ func TestRecordsThatAScriptDeletes(t *testing.T) {
 	require.Equal(t, Fail, r.Outcome, r.Reason)
 }
 
-// refusing answers creations of topics with a setting that a cluster does not
+// refusingSettings answers creations of topics with a setting that a cluster does not
 // take, and notes the settings of each attempt.
-func refusing(bad string, message *string, seen *[]map[string]string) mutant.Damage {
+func refusingSettings(bad string, message *string, seen *[]map[string]string) mutant.Damage {
 	return mutant.Damage{Keys: []kmsg.Key{kmsg.CreateTopics}, Request: func(c *mutant.Call) {
 		req := c.Request.(*kmsg.CreateTopicsRequest)
 		settings := map[string]string{}
@@ -114,7 +114,7 @@ func TestTopicsHaveSettingsOfTheirOwn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var seen []map[string]string
-			r, _ := behind(t, refusing(k.bad, k.message, &seen), func(c *Config) { c.TopicConfig = k.users }, scenario(twice))
+			r, _ := behind(t, refusingSettings(k.bad, k.message, &seen), func(c *Config) { c.TopicConfig = k.users }, scenario(twice))
 			require.Equal(t, k.want, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
 			var sizes []int
 			for _, s := range seen {
