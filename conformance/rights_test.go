@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,7 +26,7 @@ func TestARightThatIsMissingForTopicsIsToldAsSuch(t *testing.T) {
 			c := kafkatest.Fake(t, kafkatest.Config{})
 			gzip := mutant.Damage{Keys: []kmsg.Key{kmsg.CreateTopics}, Response: func(c *mutant.Call) {
 				for i, topic := range c.Request.(*kmsg.CreateTopicsRequest).Topics {
-					if len(topic.Configs) > 0 && *topic.Configs[0].Value == "gzip" {
+					if slices.ContainsFunc(topic.Configs, func(c kmsg.CreateTopicsRequestTopicConfig) bool { return *c.Value == "gzip" }) {
 						c.Response.(*kmsg.CreateTopicsResponse).Topics[i].ErrorCode = code
 					}
 				}
