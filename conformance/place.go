@@ -11,6 +11,7 @@ import (
 type place struct {
 	leader      int32
 	leaderEpoch int32 // -1: not known
+	firstEpoch  int32 // of a leader that was known
 	told        int64 // how far the partition is known to go, exclusive
 	behind      int64 // what a new leader's high watermark has to reach; 0: it has
 	topicID     [16]byte
@@ -57,7 +58,7 @@ func (p *pin) openDuring(from, to time.Time) bool {
 func (t *trial) placeLocked(p model.Partition) *place {
 	at := t.places[p]
 	if at == nil {
-		at = &place{leader: -1, leaderEpoch: -1, written: map[int64]int64{}}
+		at = &place{leader: -1, leaderEpoch: -1, firstEpoch: -1, written: map[int64]int64{}}
 		t.places[p] = at
 		t.order = append(t.order, p)
 	}

@@ -172,6 +172,7 @@ func (t *trial) viewOf(p model.Partition, offset int64, spec fetchSpec, e *wire.
 	v.Conn, v.Sent, v.Received, v.Throttled, v.Quiet = e.Conn, e.Sent, e.Received, e.Throttled(), quiet
 	v.Broker, v.LeaderEpoch, v.Body = e.Broker, epochSent(e.Request.(*kmsg.FetchRequest), p.Index), e.Bytes
 	v.Open = t.pinnedDuring(p, e.Sent, e.Received)
+	v.Elected = t.elected(p, v.LeaderEpoch)
 	v.Follower = spec.broker != 0 || !t.leads(e.Broker, p)
 	t.keep(v)
 	if !v.Follower && v.ErrorCode == 0 && !v.Throttled {

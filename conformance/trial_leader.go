@@ -18,6 +18,9 @@ func (p *place) led(leader, epoch int32, alone bool) {
 		p.behind = p.told
 		p.changes++
 	}
+	if p.firstEpoch < 0 {
+		p.firstEpoch = epoch
+	}
 	p.leader, p.leaderEpoch = leader, epoch
 }
 
@@ -92,6 +95,13 @@ func (t *trial) leads(broker int32, p model.Partition) bool {
 	defer t.mu.Unlock()
 	leader := t.placeLocked(p).leader
 	return leader < 0 || leader == broker
+}
+
+// elected reports whether a leader epoch began while the trial looked on.
+func (t *trial) elected(p model.Partition, epoch int32) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return epoch > t.placeLocked(p).firstEpoch
 }
 
 // epochSent is the leader epoch that a Fetch named for a partition, -1 for none.

@@ -164,6 +164,7 @@ func (s *session) take(e *wire.Exchange, rp *kmsg.FetchResponseTopicPartition, q
 	}
 	a := t.take(p, s.position[p], rp, e, quiet(p))
 	a.LeaderEpoch = s.epochs[p] // also where this request did not repeat it
+	a.Elected = t.elected(p, a.LeaderEpoch)
 	if a.Problem != nil {
 		t.unreadable(p, a)
 	}

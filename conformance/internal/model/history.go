@@ -6,7 +6,8 @@ import "fmt"
 // load. Answers must come in the order in which a connection gave them. The
 // zero value is ready.
 type History struct {
-	last map[line]*View
+	last  map[line]*View
+	first map[line]int64 // the high watermark of the line's first answer
 }
 
 // line is what bounds may not go back along: answers of one leader on one
@@ -28,7 +29,7 @@ func (h *History) Before(v *View) *View {
 // their last stable offset back for a moment.
 func (h *History) Next(v *View) (out []Breach, compared bool) {
 	if h.last == nil {
-		h.last = map[line]*View{}
+		h.last, h.first = map[line]*View{}, map[line]int64{}
 	}
 	if v.Follower {
 		return nil, false
@@ -42,9 +43,10 @@ func (h *History) Next(v *View) (out []Breach, compared bool) {
 	}
 	h.last[at] = v
 	if before == nil {
+		h.first[at] = v.HighW
 		return nil, false
 	}
-	out = wentBack(before, v)
+	out = wentBack(before, v, v.Elected && before.HighW <= h.first[at])
 	// The high watermark is sampled before the LSO, so that of one answer an
 	// LSO above the watermark is legal; of the next one it is not.
 	if v.Isolation == ReadCommitted && before.LastStableOffset > v.HighW {
@@ -69,7 +71,11 @@ func (h *History) leave(v *View) {
 	}
 }
 
-func wentBack(before, v *View) []Breach {
+// wentBack compares two answers. fresh says that the leader's high watermark has
+// not moved since it was elected: Apache Kafka 4.4.0 works its last stable offset
+// out anew with the first append, and then holds transactions whose markers it
+// had copied for open until the watermark moves.
+func wentBack(before, v *View, fresh bool) []Breach {
 	var out []Breach
 	check := func(name string, was, is int64) {
 		if is >= was || is < 0 {
@@ -85,7 +91,7 @@ func wentBack(before, v *View) []Breach {
 	}
 	check("HW", before.HighW, v.HighW)
 	check("log start offset", before.LogStartOffset, v.LogStartOffset)
-	if v.Isolation == ReadCommitted {
+	if v.Isolation == ReadCommitted && !fresh {
 		check("LSO", before.LastStableOffset, v.LastStableOffset)
 	}
 	return out

@@ -18,6 +18,7 @@ type told struct {
 	isolation      int8
 	code           int16
 	follower       bool
+	elected        bool
 	want           string
 }
 
@@ -32,6 +33,11 @@ func TestBoundsAfterOneAnother(t *testing.T) {
 		}},
 		{"standing still", []told{{lso: 1, hw: 3, isolation: committed}, {lso: 1, hw: 3, isolation: committed}}},
 		{"HW goes back", []told{{lso: 3, hw: 5, isolation: committed}, {lso: 3, hw: 4, isolation: committed, want: "U10"}}},
+		{"a new leader works its LSO out", []told{
+			{lso: 5, hw: 5, isolation: committed, elected: true}, {lso: 3, hw: 5, isolation: committed, elected: true},
+			{lso: 6, hw: 6, isolation: committed, elected: true}, {lso: 5, hw: 6, isolation: committed, elected: true, want: "U10"},
+		}},
+		{"a new leader's HW goes back", []told{{lso: 5, hw: 5, isolation: committed, elected: true}, {lso: 4, hw: 4, isolation: committed, elected: true, want: "U10, U1"}}},
 		{"a follower truncates", []told{{lso: 3, hw: 5, isolation: committed, follower: true}, {lso: 2, hw: 5, isolation: committed, follower: true}}},
 		{"a follower answers in between", []told{{hw: 5, broker: 1}, {hw: 3, broker: 2, follower: true}, {hw: 4, broker: 1, want: "U10"}}},
 		{"HW goes back at read_uncommitted", []told{{hw: 5}, {hw: 4, want: "U10"}}},
@@ -54,7 +60,7 @@ func TestBoundsAfterOneAnother(t *testing.T) {
 			var h model.History
 			for i, a := range c.answers {
 				got, _ := h.Next(&model.View{
-					Partition: partition, Conn: a.conn, Broker: a.broker, LeaderEpoch: a.epoch, Isolation: a.isolation, ErrorCode: a.code, Follower: a.follower,
+					Partition: partition, Conn: a.conn, Broker: a.broker, LeaderEpoch: a.epoch, Isolation: a.isolation, ErrorCode: a.code, Follower: a.follower, Elected: a.elected,
 					LogStartOffset: a.start, LastStableOffset: a.lso, HighW: a.hw,
 				})
 				require.Equal(t, a.want, strings.Join(names(got), ", "), "answer %d", i)

@@ -18,6 +18,7 @@ type View struct {
 	Conn        uint64
 	Broker      int32 // who answered
 	Follower    bool  // by a broker that does not lead, as far as the asker knows
+	Elected     bool  // the leader epoch began while the asker looked on
 	LeaderEpoch int32 // of the partition, as the asker knew it when it asked; -1: not known
 	Sent        time.Time
 	Received    time.Time
