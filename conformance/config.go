@@ -21,7 +21,7 @@ type Config struct {
 	// what runs with others left behind no more.
 	RunID string
 
-	Profile Profile  // default Standard
+	Profile Profile  // default Standard; with Select, how much some scenarios do
 	Select  []string // IDs or families; empty: all of the profile
 	Require []string // IDs that have to be decided beside those of the profile
 

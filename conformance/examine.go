@@ -74,7 +74,8 @@ func (e *Examination) Running() []*Scenario {
 	return out
 }
 
-// Time is about how long the run takes on a cluster nearby.
+// Time is about how long the run takes on a cluster nearby, were there no
+// [Config.MaxTime].
 func (e *Examination) Time() time.Duration {
 	var together, longest, alone time.Duration
 	for _, s := range e.Running() {
@@ -85,11 +86,7 @@ func (e *Examination) Time() time.Duration {
 		together += s.Typical
 		longest = max(longest, s.Typical)
 	}
-	estimate := alone + max(longest, together/time.Duration(e.config.Parallel))
-	if e.config.MaxTime > 0 {
-		estimate = min(estimate, e.config.MaxTime)
-	}
-	return estimate
+	return alone + max(longest, together/time.Duration(e.config.Parallel))
 }
 
 // Makes is what the run would make, as far as that was measured; unmeasured

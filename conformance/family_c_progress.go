@@ -38,7 +38,7 @@ func lagAndEnd(t *trial) {
 	})
 	t.judgeReadings(w, rs)
 	if len(rs) > 0 && !slices.ContainsFunc(rs, (*reading).tells) {
-		t.skip(ReasonNoClient)
+		t.skip(ReasonNoClient, "")
 	}
 	open.commit()
 	after := t.truth(p, model.ReadCommitted)

@@ -22,7 +22,7 @@ func incrementalSession(t *trial) {
 	s.next()
 	if s.id == 0 {
 		t.fact("the broker keeps no fetch session")
-		t.skip(ReasonAbsent)
+		t.skip(ReasonAbsent, "the broker keeps no fetch session")
 	}
 	t.witness(true, "") // the session; what it read is witnessed below
 	for round := range sessionRounds {

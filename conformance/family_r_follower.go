@@ -53,7 +53,7 @@ func (t *trial) nearFollower(p model.Partition) fetchSpec {
 			return fetchSpec{isolation: model.ReadCommitted, broker: named + 1, rack: rack, lane: "follower", maxWait: longWait}
 		}
 	}
-	t.skip(ReasonNoFollower)
+	t.skip(ReasonNoFollower, "no broker was named as nearer to a reader of a rack than the leader of "+p.String())
 	return fetchSpec{}
 }
 

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -120,7 +121,7 @@ func killAfterAck(t *trial) {
 	for _, p := range ps {
 		if n := len(t.holders(p)); n < 3 {
 			t.fact("%s has %d replicas", p, n)
-			t.skip(ReasonFewBrokers)
+			t.skip(ReasonFewBrokers, fmt.Sprintf("%s has %d replicas, it needs 3", p, n))
 		}
 	}
 	t.whole()

@@ -44,6 +44,7 @@ type Result struct {
 	Class     Class         `json:"class"`
 	Outcome   Outcome       `json:"outcome"`
 	Reason    string        `json:"reason,omitempty"` // of SKIP, INCONCLUSIVE, and a WARN without a finding
+	Detail    string        `json:"detail,omitempty"` // of a SKIP: what was refused or is not there, in words
 	Duration  time.Duration `json:"duration_ns"`
 	Levels    []string      `json:"levels,omitempty"`       // the protocol versions that it ran with
 	Facts     []string      `json:"observations,omitempty"` // observed and legal
@@ -59,6 +60,14 @@ type Result struct {
 
 	// Judged counts the answers that each invariant was held against.
 	Judged map[string]int `json:"judged,omitempty"`
+}
+
+// Why is the reason with its detail.
+func (r *Result) Why() string {
+	if r.Detail == "" {
+		return r.Reason
+	}
+	return r.Reason + ": " + r.Detail
 }
 
 // findingsShown bounds the findings of one kind in one scenario; the others

@@ -125,7 +125,7 @@ func TestBrokersRunAgainHoweverAScriptEnds(t *testing.T) {
 	}{
 		"to its end":  {func(t *trial) { t.witness(true, "") }, Pass},
 		"undecided":   {func(t *trial) { t.undecided("no") }, Inconclusive},
-		"skipped":     {func(t *trial) { t.skip(ReasonRefused) }, Skip},
+		"skipped":     {func(t *trial) { t.skip(ReasonRefused, "") }, Skip},
 		"by a panic":  {func(*trial) { panic("oh") }, Inconclusive},
 		"interrupted": {func(t *trial) { t.pause(time.Minute, "the end") }, Inconclusive},
 		"side by side": {func(t *trial) {

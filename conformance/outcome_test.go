@@ -66,18 +66,18 @@ func TestOutcomesOfScripts(t *testing.T) {
 		{"SHOULD missed", scenario(miss(Should)), Warn, ""},
 		{"INFO missed", scenario(miss(Info)), Pass, ""},
 		{"SHOULD missed by its class", as(Should, scenario(func(t *trial) { seen(t); t.expect(false, nowhere, -1, "e", "o") })), Warn, ""},
-		{"skipped", scenario(func(t *trial) { t.skip(ReasonRefused) }), Skip, ReasonRefused},
-		{"skipped after a miss", scenario(func(t *trial) { miss(Must)(t); t.skip(ReasonRefused) }), Fail, ReasonRefused},
+		{"skipped", scenario(func(t *trial) { t.skip(ReasonRefused, "x") }), Skip, ReasonRefused},
+		{"skipped after a miss", scenario(func(t *trial) { miss(Must)(t); t.skip(ReasonRefused, "x") }), Fail, ReasonRefused},
 		{"undecided", scenario(func(t *trial) { t.undecided("it is %d", 7) }), Inconclusive, "it is 7"},
 		{"undecided after a miss", scenario(func(t *trial) { miss(Must)(t); t.undecided("x") }), Fail, "x"},
 		{"undecided after a warning", scenario(func(t *trial) { miss(Should)(t); t.undecided("x") }), Inconclusive, "x"},
-		{"not allowed", scenario(func(t *trial) { t.refused("create topic", kerr.TopicAuthorizationFailed.Code) }), Skip, ReasonNotAuthorized},
-		{"declined by a policy", scenario(func(t *trial) { t.declined("create topic", kerr.PolicyViolation.Code) }), Skip, ReasonRefused},
-		{"declined without a right", scenario(func(t *trial) { t.declined("x", kerr.ClusterAuthorizationFailed.Code) }), Skip, ReasonNotAuthorized},
-		{"declined for something else", scenario(func(t *trial) { t.declined("x", kerr.UnknownServerError.Code) }), Inconclusive, "x: UNKNOWN_SERVER_ERROR"},
-		{"refused by a policy", scenario(func(t *trial) { t.refused("create topic", kerr.PolicyViolation.Code) }), Inconclusive, "create topic: POLICY_VIOLATION"},
-		{"refused although it is announced", scenario(func(t *trial) { t.refused("x", kerr.UnsupportedVersion.Code) }), Inconclusive, "x: UNSUPPORTED_VERSION"},
-		{"refused for something else", scenario(func(t *trial) { t.refused("x", kerr.UnknownServerError.Code) }), Inconclusive, "x: UNKNOWN_SERVER_ERROR"},
+		{"not allowed", scenario(func(t *trial) { t.refused("create topic", nil, kerr.TopicAuthorizationFailed.Code) }), Skip, ReasonNotAuthorized},
+		{"declined by a policy", scenario(func(t *trial) { t.declined("create topic", nil, kerr.PolicyViolation.Code) }), Skip, ReasonRefused},
+		{"declined without a right", scenario(func(t *trial) { t.declined("x", nil, kerr.ClusterAuthorizationFailed.Code) }), Skip, ReasonNotAuthorized},
+		{"declined for something else", scenario(func(t *trial) { t.declined("x", nil, kerr.UnknownServerError.Code) }), Inconclusive, "x: UNKNOWN_SERVER_ERROR"},
+		{"refused by a policy", scenario(func(t *trial) { t.refused("create topic", nil, kerr.PolicyViolation.Code) }), Inconclusive, "create topic: POLICY_VIOLATION"},
+		{"refused although it is announced", scenario(func(t *trial) { t.refused("x", nil, kerr.UnsupportedVersion.Code) }), Inconclusive, "x: UNSUPPORTED_VERSION"},
+		{"refused for something else", scenario(func(t *trial) { t.refused("x", nil, kerr.UnknownServerError.Code) }), Inconclusive, "x: UNKNOWN_SERVER_ERROR"},
 		{"a request that the cluster does not have", scenario(func(t *trial) { t.version(kmsg.Fetch, 0) }), Skip, ReasonAbsent},
 	} {
 		t.Run(k.name, func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestSecondChances(t *testing.T) {
 		{"LIVE, skipped the second time", Live, func(t *trial, first bool) {
 			t.expect(!first, nowhere, -1, "e", "late")
 			if !first {
-				t.skip(ReasonRefused)
+				t.skip(ReasonRefused, "x")
 			}
 		}, 2, Inconclusive, "could not be tried again: config-refused"},
 		{"LIVE, in time", Live, func(*trial, bool) {}, 1, Pass, ""},

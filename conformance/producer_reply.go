@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/readcommitted/conformance/internal/wire"
 )
@@ -41,7 +42,15 @@ func (r reply) unusable(t *trial, what string) {
 	if r.err != nil {
 		t.broken(what, r.exchange)
 	}
-	t.refused(what, r.code)
+	t.refused(what, r.request(), r.code)
+}
+
+// request is what was answered, nil if that is not known.
+func (r reply) request() kmsg.Request {
+	if r.exchange == nil {
+		return nil
+	}
+	return r.exchange.Request
 }
 
 // declined is unusable for requests that a cluster may decline, see
@@ -50,7 +59,7 @@ func (r reply) declined(t *trial, what string) {
 	if r.err != nil {
 		t.broken(what, r.exchange)
 	}
-	t.declined(what, r.code)
+	t.declined(what, r.request(), r.code)
 }
 
 // Errors with which a cluster may refuse what a producer must not do. Any of a

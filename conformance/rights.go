@@ -3,6 +3,9 @@ package conformance
 import (
 	"cmp"
 	"slices"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Right is leave to do something with one kind of resource, as Kafka's ACLs
@@ -57,6 +60,34 @@ var rightsFor = map[string][]Right{
 // alternatives are the operations that newer brokers take in place of others:
 // Alter for WriteTxnMarkers, since Kafka 3.8 (KIP-1037).
 var alternatives = map[Right]string{{onCluster, "ClusterAction"}: "Alter"}
+
+// resourceOf are the resources that error codes speak of.
+var resourceOf = map[int16]string{
+	kerr.TopicAuthorizationFailed.Code: onTopic, kerr.GroupAuthorizationFailed.Code: onGroup,
+	kerr.TransactionalIDAuthorizationFailed.Code: onID, kerr.ClusterAuthorizationFailed.Code: onCluster,
+}
+
+// rightMissed says which right a refused request lacks, as far as that is known:
+// requests without an entry in rightsFor ask for a description.
+func rightMissed(req kmsg.Request, code int16) string {
+	resource := resourceOf[code]
+	if resource == "" {
+		return ""
+	}
+	operation := "a right"
+	if req != nil {
+		rights, known := rightsFor[requestName(req)]
+		if !known {
+			operation = "Describe"
+		}
+		for _, r := range rights {
+			if r.Resource == resource {
+				operation = r.Operation
+			}
+		}
+	}
+	return ", needs " + operation + " on the " + resource
+}
 
 // RightNeeded is a right and what is lost without it.
 type RightNeeded struct {

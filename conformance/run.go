@@ -123,9 +123,9 @@ const interrupted = "interrupted"
 // bounds if only time was missed.
 func (r *run) one(ctx context.Context, s *Scenario, begin time.Time) Result {
 	result := Result{ID: s.ID, Name: s.Name, Class: s.Class, Seed: r.config.Seed}
-	switch reason := r.missing(s); {
+	switch reason, what := r.lacks(s); {
 	case reason != "":
-		result.Outcome, result.Reason = Skip, reason
+		result.Outcome, result.Reason, result.Detail = Skip, reason, what
 		return result
 	case ctx.Err() != nil:
 		result.Outcome, result.Reason = Inconclusive, interrupted
@@ -138,7 +138,7 @@ func (r *run) one(ctx context.Context, s *Scenario, begin time.Time) Result {
 		result.merge(level, r.retried(ctx, s, level))
 	}
 	if ctx.Err() != nil && result.Outcome == Inconclusive {
-		result.Reason = interrupted
+		result.Reason, result.Detail = interrupted, ""
 	}
 	return result
 }
@@ -158,7 +158,7 @@ func (r *run) retried(ctx context.Context, s *Scenario, level Level) Result {
 	second.Facts = append(second.Facts, "at first: "+missed)
 	switch second.Outcome {
 	case Pass, Warn:
-		second.Outcome, second.Reason = Warn, "flaky: passed with its bounds doubled"
+		second.Outcome, second.Reason, second.Detail = Warn, "flaky: passed with its bounds doubled", ""
 	case Skip:
 		second.Outcome, second.Reason = Inconclusive, "missed its bounds, and could not be tried again: "+second.Reason
 	case Fail, Inconclusive:
@@ -168,15 +168,25 @@ func (r *run) retried(ctx context.Context, s *Scenario, level Level) Result {
 
 // missing is the reason for which a scenario cannot run here, "" if it can.
 func (r *run) missing(s *Scenario) string {
+	reason, _ := r.lacks(s)
+	return reason
+}
+
+// lacks is missing, with what it is that the cluster does not have; what the run
+// does not have, its reason says.
+func (r *run) lacks(s *Scenario) (reason, what string) {
 	if s.levels == onlyTV2 && r.features.newest < TV2 {
-		return ReasonNoLevel
+		return ReasonNoLevel, ""
 	}
 	for _, n := range s.needs {
-		if reason := n.missing(r.features, &r.config); reason != "" {
-			return reason
+		switch reason := n.missing(r.features, &r.config); {
+		case isOfConfig(reason):
+			return reason, ""
+		case reason != "":
+			return reason, "it needs " + n.what
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // trial runs a scenario once.
@@ -220,9 +230,9 @@ func (r *Result) merge(level Level, of Result) {
 	switch {
 	case len(r.Levels) == 0, r.Outcome != of.Outcome && worse(r.Outcome, of.Outcome) == of.Outcome:
 		r.skippedAt(r.Levels)
-		r.Outcome, r.Reason = of.Outcome, of.Reason
+		r.Outcome, r.Reason, r.Detail = of.Outcome, of.Reason, of.Detail
 	case r.Reason == "" && of.Outcome == r.Outcome:
-		r.Reason = of.Reason
+		r.Reason, r.Detail = of.Reason, of.Detail
 	case of.Outcome != r.Outcome:
 		of.skippedAt([]string{level.String()})
 	}
@@ -253,7 +263,7 @@ func (r *Result) merge(level Level, of Result) {
 // skippedAt keeps, as a fact, why levels were skipped where another one was not.
 func (r *Result) skippedAt(levels []string) {
 	if r.Outcome == Skip && len(levels) > 0 {
-		r.Facts = append(r.Facts, fmt.Sprintf("skipped at %s: %s", strings.Join(levels, " and "), r.Reason))
+		r.Facts = append(r.Facts, fmt.Sprintf("skipped at %s: %s", strings.Join(levels, " and "), r.Why()))
 	}
 }
 

@@ -57,6 +57,16 @@ func (s *Scenario) TakesBrokersAway() bool {
 	return slices.ContainsFunc(s.needs, func(n need) bool { return n.what == needHook.what })
 }
 
+// NeedsAdmin reports whether the scenario needs [Config.AllowAdmin].
+func (s *Scenario) NeedsAdmin() bool {
+	return slices.ContainsFunc(s.needs, func(n need) bool { return n.what == needAdmin.what })
+}
+
+// Built reports whether the scenario can run anywhere, and is not only listed.
+func (s *Scenario) Built() bool {
+	return !slices.ContainsFunc(s.needs, func(n need) bool { return n.missing(&features{newest: TV2}, &Config{}) == ReasonNotBuilt })
+}
+
 // levels says for which versions of the protocol a scenario runs.
 type levels int8
 

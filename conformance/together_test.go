@@ -28,12 +28,12 @@ func TestTogetherTheFirstCauseCounts(t *testing.T) {
 	end := tr.guarded(func() {
 		tr.together(
 			func() { tr.pause(time.Minute, "the other") },
-			func() { tr.skip(ReasonRefused) },
+			func() { tr.skip(ReasonRefused, "x") },
 			func() { tr.until(time.Minute, "the other", func() bool { return false }) },
 		)
 	})
 	require.Less(t, time.Since(begin), 30*time.Second)
-	require.Equal(t, &stopped{Skip, ReasonRefused}, end)
+	require.Equal(t, &stopped{Skip, ReasonRefused, "x"}, end)
 	require.NoError(t, tr.ctx.Err(), "the script itself may go on to its judgement")
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/readcommitted/conformance/internal/model"
 	"example.com/readcommitted/conformance/internal/netfault"
@@ -58,13 +59,16 @@ type trial struct {
 type stopped struct {
 	outcome Outcome
 	reason  string
+	detail  string // see [Result.Detail]
 }
 
 // stop ends the script with an outcome, on top of what was found so far.
-func (t *trial) stop(outcome Outcome, reason string) { panic(stopped{outcome, reason}) }
+func (t *trial) stop(outcome Outcome, reason string) {
+	panic(stopped{outcome: outcome, reason: reason})
+}
 
 // skip ends the script: the cluster cannot do, or refuses, what it needs.
-func (t *trial) skip(reason string) { t.stop(Skip, reason) }
+func (t *trial) skip(reason, detail string) { panic(stopped{Skip, reason, detail}) }
 
 // undecided ends the script: what it needs did not work.
 func (t *trial) undecided(format string, args ...any) {
@@ -90,10 +94,11 @@ const evidenceBytes = 4096
 
 // refused ends the script for an error code that it has no use for. A cluster
 // that announces a request and then refuses it has not said that it has no such
-// thing: nothing is decided. What it does not announce no script asks for.
-func (t *trial) refused(what string, code int16) {
+// thing: nothing is decided. What it does not announce no script asks for. req
+// is the request that was refused, nil if that is not known.
+func (t *trial) refused(what string, req kmsg.Request, code int16) {
 	if refusal(code) == ReasonNotAuthorized {
-		t.skip(ReasonNotAuthorized)
+		t.skip(ReasonNotAuthorized, what+": "+codeName(code)+rightMissed(req, code))
 	}
 	t.undecided("%s: %v", what, kerr.ErrorForCode(code))
 }
@@ -101,11 +106,11 @@ func (t *trial) refused(what string, code int16) {
 // declined is refused for what clusters announce and may decline all the same:
 // administrators' requests, and settings of a scenario's own topics. Whether
 // they do shows only when it is tried.
-func (t *trial) declined(what string, code int16) {
+func (t *trial) declined(what string, req kmsg.Request, code int16) {
 	if reason := refusal(code); reason != "" {
-		t.skip(reason)
+		t.skip(reason, what+": "+codeName(code)+rightMissed(req, code))
 	}
-	t.refused(what, code)
+	t.refused(what, req, code)
 }
 
 // fact records something that is legal and worth knowing.
@@ -223,7 +228,7 @@ func (t *trial) guarded(part func()) (end *stopped) {
 				Requirement: "the checker does not fail",
 				Expected:    "a verdict", Observed: fmt.Sprintf("panic: %v\n%s", cause, debug.Stack()),
 			})
-			end = &stopped{Inconclusive, fmt.Sprintf("the checker failed: %v", cause)}
+			end = &stopped{outcome: Inconclusive, reason: fmt.Sprintf("the checker failed: %v", cause)}
 		}
 	}()
 	part()
@@ -238,7 +243,7 @@ func (t *trial) conclude(end *stopped) {
 	r.Outcome = Pass
 	switch {
 	case end != nil:
-		r.Outcome, r.Reason = end.outcome, end.reason
+		r.Outcome, r.Reason, r.Detail = end.outcome, end.reason, end.detail
 	case t.missing != "":
 		r.Outcome, r.Reason = Inconclusive, "no witness: "+t.missing
 	case !t.witnessed:

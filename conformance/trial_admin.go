@@ -80,7 +80,7 @@ func (t *trial) tryAbortMarker(p model.Partition, m adminMarker) reply {
 	r := t.retried("WriteTxnMarkers", func() reply { return t.writeMarker(p, req) })
 	t.written(p, r.err)
 	if reason := refusal(r.code); r.err == nil && reason != "" {
-		t.skip(reason)
+		t.skip(reason, "WriteTxnMarkers to "+p.String()+": "+codeName(r.code)+rightMissed(req, r.code))
 	}
 	if r.err != nil {
 		t.broken("WriteTxnMarkers", r.exchange)

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"example.com/readcommitted/conformance/internal/model"
 )
 
@@ -108,7 +110,7 @@ func (c course) String() string {
 func (k *copier) wantPosition(when string) bool {
 	got := k.g.settledOffset(k.in.p)
 	if got.code != 0 && !got.is(noOffset) {
-		k.t.refused("OffsetFetch of "+k.g.name, got.code)
+		k.t.refused("OffsetFetch of "+k.g.name, kmsg.NewPtrOffsetFetchRequest(), got.code)
 	}
 	k.position = max(got.offset, 0)
 	return k.t.expect(got.is(k.done), k.in.p, -1,

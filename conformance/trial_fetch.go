@@ -77,7 +77,7 @@ func (t *trial) fetch(p model.Partition, offset int64, spec fetchSpec) answer {
 			continue
 		}
 		if refusal(v.ErrorCode) == ReasonNotAuthorized {
-			t.refused("fetch of "+p.String(), v.ErrorCode)
+			t.refused("fetch of "+p.String(), kmsg.NewPtrFetchRequest(), v.ErrorCode)
 		}
 		if spec.broker == 0 && v.Follower {
 			continue // it lost its office meanwhile

@@ -120,7 +120,7 @@ func (g *group) offsets(stable bool, ps ...model.Partition) []groupOffset {
 				t.undecided("offset fetch of %s: an answer without %s", g.name, p)
 			}
 			if refusal(o.code) != "" {
-				t.refused("OffsetFetch of "+g.name, o.code)
+				t.refused("OffsetFetch of "+g.name, kmsg.NewPtrOffsetFetchRequest(), o.code)
 			}
 			if passes(o.code) {
 				return false

@@ -58,7 +58,7 @@ func (t *trial) listAt(p model.Partition, isolation int8, timestamp int64, versi
 			t.refresh(p)
 			return false
 		case rp.ErrorCode != 0:
-			t.refused("list offsets of "+p.String(), rp.ErrorCode)
+			t.refused("list offsets of "+p.String(), kmsg.NewPtrListOffsetsRequest(), rp.ErrorCode)
 		}
 		offset = rp.Offset
 		return true

@@ -32,7 +32,7 @@ func (t *trial) replicas(p model.Partition) []int32 {
 	all := slices.DeleteFunc(t.holders(p), func(b int32) bool { return b == leader })
 	if len(all) == 0 {
 		t.fact("%s has one replica", p)
-		t.skip(ReasonFewBrokers)
+		t.skip(ReasonFewBrokers, p.String()+" has one replica, it needs 2")
 	}
 	return append([]int32{leader}, all...)
 }

@@ -58,7 +58,7 @@ func (t *trial) remember(s step) {
 func (t *trial) version(key kmsg.Key, limit int16) int16 {
 	v := t.run.features.max(key, limit)
 	if v < 0 {
-		t.skip(ReasonAbsent)
+		t.skip(ReasonAbsent, "the cluster has no "+key.Name())
 	}
 	return v
 }
@@ -112,7 +112,7 @@ func (t *trial) refresh(p model.Partition) int32 {
 	if !t.until(t.bound(settled), "a leader of "+p.String(), func() bool {
 		topic := t.describe(p.Topic)
 		if refusal(topic.ErrorCode) == ReasonNotAuthorized {
-			t.refused("metadata of "+p.Topic, topic.ErrorCode)
+			t.refused("metadata of "+p.Topic, kmsg.NewPtrMetadataRequest(), topic.ErrorCode)
 		}
 		for _, partition := range topic.Partitions {
 			if partition.Partition == p.Index && partition.ErrorCode == 0 {
@@ -176,7 +176,7 @@ func (t *trial) coordinator(key string, kind int8) int32 {
 			broker = resp.NodeID
 			t.client.Learn(&kmsg.MetadataResponse{Brokers: []kmsg.MetadataResponseBroker{{NodeID: resp.NodeID, Host: resp.Host, Port: resp.Port}}})
 		case !passes(resp.ErrorCode):
-			t.refused("find coordinator of "+key, resp.ErrorCode)
+			t.refused("find coordinator of "+key, req, resp.ErrorCode)
 		}
 		return broker >= 0
 	}) {

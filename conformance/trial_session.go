@@ -132,7 +132,7 @@ func (s *session) failed(code int16) {
 	case code == kerr.InvalidFetchSessionEpoch.Code, passes(code), code == kerr.FetchSessionTopicIDError.Code:
 		s.restart(s.id)
 	default:
-		s.t.refused("fetch in a session", code)
+		s.t.refused("fetch in a session", kmsg.NewPtrFetchRequest(), code)
 	}
 	s.t.pause(retryPause, "a fetch session")
 }
@@ -156,7 +156,7 @@ func (s *session) take(e *wire.Exchange, rp *kmsg.FetchResponseTopicPartition, q
 	p := s.partitions[at]
 	if rp.ErrorCode != 0 {
 		if !passes(rp.ErrorCode) {
-			t.refused("fetch of "+p.String()+" in a session", rp.ErrorCode)
+			t.refused("fetch of "+p.String()+" in a session", kmsg.NewPtrFetchRequest(), rp.ErrorCode)
 		}
 		t.refresh(p)
 		s.restart(s.id)

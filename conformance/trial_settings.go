@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -31,14 +32,22 @@ func (t *trial) topicSetting(topic, name string) string {
 	}
 	for _, r := range e.Response.(*kmsg.DescribeConfigsResponse).Resources {
 		if r.ErrorCode != 0 {
-			t.declined("describe the settings of "+topic, r.ErrorCode)
+			t.declined("describe the settings of "+topic, e.Request, r.ErrorCode)
 		}
 	}
 	if told == nil {
 		t.fact("the cluster does not tell %s of a topic", name)
-		t.skip(ReasonRefused)
+		t.skip(ReasonRefused, "the cluster does not tell "+name+" of a topic")
 	}
 	return *told
+}
+
+// otherSetting ends the script: a topic did not get the setting that was asked
+// for.
+func (t *trial) otherSetting(name, told, asked string) {
+	what := fmt.Sprintf("%s of a new topic is %s where %s was asked for", name, told, asked)
+	t.fact("%s", what)
+	t.skip(ReasonRefused, what)
 }
 
 // setting asks a broker for a setting of a resource, nil if it does not tell.

@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -105,10 +106,8 @@ func (t *trial) untilCreated(req *kmsg.CreateTopicsRequest, settings *topicSetti
 		case creationPasses(code):
 		case t.yields(settings, made):
 			return false
-		case own:
-			t.declined("create topic", code)
 		default:
-			t.refused("create topic", code)
+			t.refusedTopic(req, made, settings, own)
 		}
 		again = true // an attempt may have been carried out in spite of its error
 		return false
@@ -132,6 +131,30 @@ func (t *trial) yields(settings *topicSettings, answer *kmsg.CreateTopicsRespons
 		t.fact("a topic with %s is refused: %s %s", strings.Join(names, ", "), codeName(answer.ErrorCode), message)
 	}
 	return len(names) > 0
+}
+
+// brokerText bounds what is told of a broker's own words.
+const brokerText = 300
+
+// refusedTopic ends the script for a topic that may not be made: with the
+// settings that are not the checker's defaults, and the broker's words, which name
+// the one that it does not take. own says that some are the scenario's.
+func (t *trial) refusedTopic(req *kmsg.CreateTopicsRequest, answer *kmsg.CreateTopicsResponseTopic, settings *topicSettings, own bool) {
+	what, reason := "create topic "+req.Topics[0].Topic, refusal(answer.ErrorCode)
+	if reason == ReasonNotAuthorized {
+		t.refused(what, req, answer.ErrorCode)
+	}
+	for i, key := range slices.Sorted(maps.Keys(settings.fixed)) {
+		what += [2]string{" with ", ", "}[min(i, 1)] + key + "=" + settings.fixed[key]
+	}
+	what += ": " + codeName(answer.ErrorCode)
+	if answer.ErrorMessage != nil && *answer.ErrorMessage != "" {
+		what += fmt.Sprintf(": %.*s", brokerText, *answer.ErrorMessage)
+	}
+	if own && reason != "" {
+		t.skip(reason, what)
+	}
+	t.undecided("%s", what)
 }
 
 // creationPasses reports whether the error of a creation passes with time. That

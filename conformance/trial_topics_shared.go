@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -51,13 +52,13 @@ func (t *trial) sharedPartitions(n int32) []model.Partition {
 // CreateTopics make one that somebody asks for, as they like it.
 func (t *trial) createByAsking(name string, partitions int32, configs []string) {
 	if len(configs) > 0 {
-		t.skip(ReasonAbsent)
+		t.skip(ReasonAbsent, "the cluster has no CreateTopics, for a topic with "+strings.Join(configs, " "))
 	}
 	var topic kmsg.MetadataResponseTopic
 	t.until(t.bound(settled), "a topic that is made when it is asked for", func() bool {
 		topic = t.metadataOf(wire.Bootstrap, name, true)
 		if topic.ErrorCode != 0 && !creationPasses(topic.ErrorCode) {
-			t.refused("metadata of "+name, topic.ErrorCode)
+			t.refused("metadata of "+name, kmsg.NewPtrMetadataRequest(), topic.ErrorCode)
 		}
 		return topic.ErrorCode == 0
 	})
@@ -65,6 +66,6 @@ func (t *trial) createByAsking(name string, partitions int32, configs []string) 
 	case topic.ErrorCode == kerr.InvalidReplicationFactor.Code:
 		t.notCreated(topic.ErrorCode)
 	case topic.ErrorCode != 0 || len(topic.Partitions) < int(partitions):
-		t.skip(ReasonAbsent)
+		t.skip(ReasonAbsent, "the cluster has no CreateTopics, and makes no topic that is asked for as it has to be")
 	}
 }

@@ -1,6 +1,12 @@
 package conformance
 
-import "slices"
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"example.com/readcommitted/conformance/internal/wire"
+)
 
 // Terms say what a report is held against.
 type Terms struct {
@@ -64,6 +70,25 @@ func (r *Report) nothing() bool {
 
 // Decided reports whether the scenario said something about the cluster.
 func (r *Result) Decided() bool { return r.Outcome != Skip && r.Outcome != Inconclusive }
+
+// unanswered are words of reasons that a cluster without answers gives: they are
+// those of the errors that pass, and of waiting for what did not come.
+var unanswered = sync.OnceValue(func() []string {
+	words := []string{
+		"out of time", "no answer", "has no leader", "has no coordinator", "was not created in time", "connection cut",
+		wire.ErrUnreachable.Error(), wire.ErrTimeout.Error(), wire.ErrCut.Error(),
+	}
+	for _, code := range passing {
+		words = append(words, codeName(code))
+	}
+	return words
+})
+
+// Unanswered reports whether nothing was decided for want of answers: the cluster
+// was too slow, or not there.
+func (r *Result) Unanswered() bool {
+	return r.Outcome == Inconclusive && slices.ContainsFunc(unanswered(), func(word string) bool { return strings.Contains(r.Reason, word) })
+}
 
 // failed reports whether the result speaks against the cluster. What was found
 // about clients and about the checker itself does not.
