@@ -68,6 +68,20 @@ func (f *checkFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.hook, "hook", "", "shell `COMMAND` that does {action} (kill, stop, start, pause, resume) to broker {broker}")
 }
 
+// profileIgnored reports whether a profile was given that means nothing: where IDs
+// are given it chooses none, and only the larger ones have some scenarios do more.
+func (f *checkFlags) profileIgnored() bool {
+	return len(f.ids) > 0 && (f.profile.value == string(conformance.Smoke) || f.profile.value == string(conformance.Destructive))
+}
+
+// within is a time with the bound of --max-time.
+func (f *checkFlags) within(d time.Duration) time.Duration {
+	if f.maxTime > 0 {
+		return min(d, f.maxTime)
+	}
+	return d
+}
+
 const hookHint = "such as --hook 'ssh broker-{broker} kafka-ctl {action}'"
 
 // check finds what is wrong before anything is dialed, and takes the arguments.

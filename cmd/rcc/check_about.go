@@ -82,6 +82,21 @@ func newAbout(s *conformance.Scenario) aboutScenario {
 	return about
 }
 
+// command runs the scenario, with what it needs of the run; "" if nothing does.
+func (s *aboutScenario) command() string {
+	if !s.scenario.Built() {
+		return ""
+	}
+	line := "rcc check run " + s.ID + " -b HOST:PORT --yes"
+	if s.scenario.NeedsAdmin() {
+		line += " --allow-admin"
+	}
+	if s.scenario.TakesBrokersAway() {
+		line += " --hook 'COMMAND {action} {broker}'"
+	}
+	return line
+}
+
 func (s *aboutScenario) text(width int) string {
 	b := &block{width: width}
 	b.line(fmt.Sprintf("%s %s   %s, profile %s, about %s", s.ID, s.Name, s.Class, s.Profile, roughly(s.Time)))
@@ -97,6 +112,10 @@ func (s *aboutScenario) text(width int) string {
 			plural(int64(s.Makes.Groups), "group"), size(s.Makes.Bytes)), 0)
 		b.field("asks", strings.Join(s.Makes.Requests, " "), 0)
 	}
-	b.field("run it", "rcc check run "+s.ID+" -b HOST:PORT --yes", 0)
+	if line := s.command(); line != "" {
+		b.rows("run it", []string{line}, 0) // to copy: never broken
+	} else {
+		b.field("run it", "cannot be run: it is listed, and not built", 0)
+	}
 	return b.String()
 }

@@ -19,23 +19,49 @@ const (
 
 // evidence writes what was found in a scenario, each kind once.
 func (r *checkReport) evidence(b *strings.Builder, result *conformance.Result, style checkStyle) {
-	told, more := 0, 0
+	told, rest := 0, untold{kinds: map[string]bool{}}
 	seen := map[string]bool{}
 	for i := range result.Findings {
 		f := &result.Findings[i]
 		kind := string(f.Outcome) + f.Invariant + f.Requirement + string(f.Subject)
 		if seen[kind] || told == findingsTold {
-			more += 1 + f.Repeated
+			rest.add(kind, 1, f.Repeated)
 			continue
 		}
 		seen[kind] = true
 		told++
-		more += f.Repeated
+		rest.add(kind, 0, f.Repeated)
 		b.WriteString("\n" + r.findingText(result, f, style))
 	}
-	if more > 0 {
-		fmt.Fprintf(b, "  %s in this scenario: see --report FILE.json\n", plural(int64(more), "more finding"))
+	b.WriteString(rest.text())
+}
+
+// untold counts the findings of one scenario that are not shown. Reports keep
+// some of each kind, and how many more there were.
+type untold struct {
+	kinds         map[string]bool
+	kept, counted int
+}
+
+func (u *untold) add(kind string, kept, counted int) {
+	if kept+counted > 0 {
+		u.kinds[kind] = true
 	}
+	u.kept, u.counted = u.kept+kept, u.counted+counted
+}
+
+func (u *untold) text() string {
+	if u.kept+u.counted == 0 {
+		return ""
+	}
+	where := "only counted"
+	switch {
+	case u.counted == 0:
+		where = "see --report FILE.json"
+	case u.kept > 0:
+		where = fmt.Sprintf("%d of them in --report FILE.json, the others only counted", u.kept)
+	}
+	return fmt.Sprintf("  %s of %s in this scenario: %s\n", plural(int64(u.kept+u.counted), "more finding"), plural(int64(len(u.kinds)), "kind"), where)
 }
 
 // findingHead names the scenario and whatever is not the usual about a finding.

@@ -16,6 +16,10 @@ import (
 	"example.com/readcommitted/internal/picture"
 )
 
+// unexpectedPass is the status of what passed though it was known to fail: the
+// test case is a failure, of the list of what is known.
+const unexpectedPass = "UNEXPECTED_PASS"
+
 // writeJUnit writes the report as JUnit XML: a suite for each family. What is
 // known to fail counts as skipped, and what passes against that as a failure.
 func (r *checkReport) writeJUnit(w io.Writer) error {
@@ -40,7 +44,8 @@ func (r *checkReport) suite(letter string) junit.Testsuite {
 	suite.SetTimestamp(r.Started)
 	for _, p := range [][2]string{
 		{"suite_version", r.Suite},
-		{"profile", string(r.Profile)},
+		{"profile", r.wholeProfile()},
+		{"selected", strings.Join(r.Selected, " ")},
 		{"run_id", r.RunID},
 		{"seed", fmt.Sprint(r.Seed)},
 		{"cluster_id", r.Cluster.ID},
@@ -72,12 +77,13 @@ func (r *checkReport) testcase(result *conformance.Result) junit.Testcase {
 	}
 	evidence := r.junitEvidence(result)
 	verdict := func(kind string) *junit.Result {
-		return &junit.Result{Message: picture.Printable(cmp.Or(result.Reason, firstObserved(result), kind)), Type: string(result.Class), Data: evidence}
+		return &junit.Result{Message: picture.Printable(cmp.Or(result.Why(), firstObserved(result), kind)), Type: string(result.Class), Data: evidence}
 	}
 	expected := r.expectation(result)
 	switch {
 	case expected != "" && result.Outcome == conformance.Pass:
-		tc.Failure = &junit.Result{Message: "passed, and " + expected, Type: string(result.Class)}
+		tc.Status = unexpectedPass
+		tc.Failure = &junit.Result{Message: picture.Printable("passed, and " + expected + "; until then the run fails"), Type: string(result.Class)}
 	case expected != "":
 		tc.Skipped = &junit.Result{Message: picture.Printable(expected), Type: string(result.Outcome), Data: evidence}
 	case result.Outcome == conformance.Fail, slices.Contains(r.Judgement.Failed, result.ID):
@@ -90,7 +96,7 @@ func (r *checkReport) testcase(result *conformance.Result) junit.Testcase {
 	case result.Outcome == conformance.Skip:
 		tc.Skipped = verdict("skipped")
 	case evidence != "" || result.Reason != "":
-		tc.SystemOut = &junit.Output{Data: picture.Printable(result.Reason) + evidence}
+		tc.SystemOut = &junit.Output{Data: picture.Printable(result.Why()) + evidence}
 	}
 	return tc
 }

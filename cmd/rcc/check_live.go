@@ -17,6 +17,8 @@ type checkProgress struct {
 	app   *app
 	terms conformance.Terms
 	mode  progressMode
+	every time.Duration // between what is told
+	tell  func()        // nil: nothing
 	done  chan struct{}
 	gone  chan struct{}
 
@@ -43,16 +45,23 @@ type familyProgress struct {
 	running        []string
 }
 
-// redraw is how often the tree is drawn.
-const redraw = 200 * time.Millisecond
+const (
+	// redraw is how often the tree is drawn.
+	redraw = 200 * time.Millisecond
+	// retell is how often a line tells how far the run is, where there is no tree.
+	retell = time.Minute
+)
 
 func (a *app) newCheckProgress(outline *conformance.Examination, terms conformance.Terms) *checkProgress {
 	p := &checkProgress{app: a, terms: terms, begin: time.Now()}
 	switch {
 	case isTerminal(a.stderr) && !a.quiet:
-		p.mode = treeProgress
+		p.mode, p.every, p.tell = treeProgress, redraw, p.draw
 	case !a.wantJSON():
 		p.mode = lineProgress
+	}
+	if p.tell == nil && !a.quiet {
+		p.every, p.tell = retell, p.sayHowFar
 	}
 	for _, x := range outline.Scenarios {
 		p.family(x.Family()).of++
@@ -99,23 +108,25 @@ func (p *checkProgress) observe(e conformance.Event) {
 	}
 }
 
-// start begins to draw.
+// start begins to tell.
 func (p *checkProgress) start() {
-	if p.mode != treeProgress {
+	if p.tell == nil {
 		return
 	}
 	p.done, p.gone = make(chan struct{}), make(chan struct{})
-	p.draw()
+	if p.mode == treeProgress {
+		p.draw()
+	}
 	go func() {
 		defer close(p.gone)
-		tick := time.NewTicker(redraw)
+		tick := time.NewTicker(p.every)
 		defer tick.Stop()
 		for {
 			select {
 			case <-p.done:
 				return
 			case <-tick.C:
-				p.draw()
+				p.tell()
 			}
 		}
 	}()
@@ -123,7 +134,7 @@ func (p *checkProgress) start() {
 
 // close takes the tree off the terminal.
 func (p *checkProgress) close() {
-	if p.mode == treeProgress {
+	if p.done != nil {
 		close(p.done)
 		<-p.gone
 	}
@@ -156,20 +167,33 @@ func (p *checkProgress) draw() {
 	width := terminalWidth(p.app.stderr) - 1
 	var b strings.Builder
 	lines := 0
-	ended, of := 0, 0
 	for _, f := range p.families {
 		b.WriteString(cut(f.line(), width) + "\n")
-		ended, of = ended+f.ended, of+f.of
 		lines++
+	}
+	b.WriteString(cut(p.howFar(), width) + "\n")
+	p.erase()
+	_, _ = io.WriteString(p.app.stderr, b.String())
+	p.drawn = lines + 1
+}
+
+// sayHowFar tells how far the run is in one line.
+func (p *checkProgress) sayHowFar() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.app.say("%s", p.howFar())
+}
+
+func (p *checkProgress) howFar() string {
+	ended, of := 0, 0
+	for _, f := range p.families {
+		ended, of = ended+f.ended, of+f.of
 	}
 	what := "scenarios"
 	if ended == of || p.stopping {
 		what = "scenarios; removing what the run made"
 	}
-	b.WriteString(cut(fmt.Sprintf("%d of %d %s, %s", ended, of, what, seconds(time.Since(p.begin))), width) + "\n")
-	p.erase()
-	_, _ = io.WriteString(p.app.stderr, b.String())
-	p.drawn = lines + 1
+	return fmt.Sprintf("%d of %d %s, %s", ended, of, what, seconds(time.Since(p.begin)))
 }
 
 // barCells is the width of a family's bar.

@@ -69,7 +69,10 @@ type matrixReport struct {
 	Suite   string              `json:"suite_version"`
 	RunID   string              `json:"run_id"`
 	Profile conformance.Profile `json:"profile"`
+	Chosen  []string            `json:"selected,omitempty"` // what was named instead of the profile
 	Verdict string              `json:"verdict"`
+
+	scenarios string // what was chosen, in words
 }
 
 // matrixScenario is a row. Outcomes are in the order of the reports, "" for a
@@ -86,7 +89,7 @@ func (m *checkMatrix) add(file string, report *checkReport) {
 	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	m.Reports = append(m.Reports, matrixReport{
 		Name: name, Cluster: report.Cluster.ID, Level: report.Cluster.Level, Suite: report.Suite, RunID: report.RunID,
-		Profile: report.Profile, Verdict: report.Verdict,
+		Profile: report.Profile, Chosen: report.Selected, Verdict: report.Verdict, scenarios: strings.TrimPrefix(report.chosen(), "profile "),
 	})
 	for i := range m.Scenarios {
 		m.Scenarios[i].grow(len(m.Reports))
@@ -154,7 +157,7 @@ func (m *checkMatrix) text(w io.Writer) error {
 		row(cells)
 	}
 	about("verdict", func(r matrixReport) string { return r.Verdict })
-	about("profile", func(r matrixReport) string { return string(r.Profile) })
+	about("scenarios", func(r matrixReport) string { return r.scenarios })
 	about("level", func(r matrixReport) string { return r.Level })
 	about("suite", func(r matrixReport) string { return r.Suite })
 	return table.Flush()

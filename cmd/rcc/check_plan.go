@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +16,9 @@ import (
 // checkPlanSchema names the JSON form of [checkPlan].
 const checkPlanSchema = "readcommitted.check-plan/1"
 
+// unnamedUser stands for a user whose name is not known.
+const unnamedUser = "NAME"
+
 // checkPlan is what a run would do.
 type checkPlan struct {
 	Schema     string                    `json:"schema"`
@@ -24,18 +26,22 @@ type checkPlan struct {
 	Profile    string                    `json:"profile"`
 	Cluster    *conformance.Cluster      `json:"cluster,omitempty"` // absent: none was asked
 	Scenarios  []string                  `json:"scenarios"`
-	Skipped    map[string]string         `json:"skipped"` // reasons by ID
-	Time       time.Duration             `json:"time_ns"`
+	Skipped    map[string]string         `json:"skipped"`               // reasons by ID
+	Time       time.Duration             `json:"time_ns"`               // of all of them, without a bound
+	MaxTime    time.Duration             `json:"max_time_ns,omitempty"` // what has not begun by then is not judged
+	Reads      int64                     `json:"reads_bytes,omitempty"` // where --rate bounds them
 	Makes      conformance.Footprint     `json:"makes"`
 	Unmeasured []string                  `json:"not_counted"`                  // of them it is not known what they make
 	TakesAway  []string                  `json:"takes_brokers_away,omitempty"` // scenarios that do, through the hook
 	Prefix     string                    `json:"prefix"`
+	Leaves     []string                  `json:"leaves"` // what stays behind
 	Rights     []conformance.RightNeeded `json:"rights"`
 	ACLs       []string                  `json:"acls"`
 
 	named   bool // IDs were given
 	keep    bool
 	reuse   bool
+	rate    float64
 	brokers string
 	command string
 	user    string
@@ -79,14 +85,14 @@ func (a *app) newCheckPlan(e *conformance.Examination, f *checkFlags, seeds []st
 	p := &checkPlan{
 		Schema: checkPlanSchema, Suite: conformance.SuiteVersion, Profile: f.profile.value,
 		Cluster: e.Cluster, Scenarios: []string{}, Skipped: map[string]string{}, Unmeasured: []string{},
-		Time: e.Time(), Prefix: conformance.NamePrefix, Rights: e.Rights(),
+		Time: e.Time(), MaxTime: f.maxTime, rate: f.rate, Prefix: conformance.NamePrefix, Rights: e.Rights(),
 		named: len(f.ids) > 0, reuse: f.reuseTopics, brokers: "HOST:PORT", user: a.config.User,
 	}
 	if len(seeds) > 0 {
 		p.brokers = strings.Join(seeds, ",")
 	}
 	if p.user == "" {
-		p.user = "NAME"
+		p.user = unnamedUser
 	}
 	for _, x := range e.Scenarios {
 		if x.Skipped != "" {
@@ -102,9 +108,57 @@ func (a *app) newCheckPlan(e *conformance.Examination, f *checkFlags, seeds []st
 	makes.Requests = nil
 	p.Makes = makes
 	p.Unmeasured = append(p.Unmeasured, unmeasured...)
+	p.slowDown()
 	p.ACLs = p.acls()
-	p.command = a.checkCommand(f, strings.Join(f.ids, " "), false, "--yes")
+	p.Leaves = p.leaves()
+	p.command = a.checkCommand(f, strings.Join(f.ids, " "), false, append(f.planOnly(), "--yes")...)
 	return p
+}
+
+// readsOfBytes is about how often what a run writes is read: a whole run of
+// profile standard wrote 52 MB and read 320 MB.
+const readsOfBytes = 6
+
+// slowDown counts in how long reading takes with --rate.
+func (p *checkPlan) slowDown() {
+	if p.rate > 0 {
+		p.Reads = readsOfBytes * p.Makes.Bytes
+		p.Time = max(p.Time, time.Duration(float64(p.Reads)/(p.rate*1e6)*float64(time.Second)))
+	}
+}
+
+// planOnly are the options of a run that a command line needs which is to do the
+// same, and not only to repeat a finding.
+func (f *checkFlags) planOnly() []string {
+	var words []string
+	for _, id := range f.require {
+		words = append(words, "--require", id)
+	}
+	if f.parallel != conformance.DefaultParallel {
+		words = append(words, "--parallel", fmt.Sprint(f.parallel))
+	}
+	if f.maxTime > 0 {
+		words = append(words, "--max-time", shortAge(f.maxTime))
+	}
+	return words
+}
+
+// leaves says what stays behind after a run.
+func (p *checkPlan) leaves() []string {
+	lines := []string{}
+	switch {
+	case len(p.Scenarios) == 0:
+		return lines
+	case p.keep:
+		lines = append(lines, "everything: --keep")
+	default:
+		if p.lacks("DeleteTopics") {
+			lines = append(lines, "the topics: the cluster cannot delete any")
+		}
+		lines = append(lines, "the transactional IDs, with no transaction open: no client can delete them, "+
+			"and brokers forget them after transactional.id.expiration.ms (7 days)")
+	}
+	return append(lines, "the topics __transaction_state and __consumer_offsets, with some records: a cluster that has none yet makes them")
 }
 
 // acls are the rights as commands of Kafka's own tool, one for each kind of
@@ -129,140 +183,4 @@ func (p *checkPlan) acls() []string {
 			p.brokers, p.user, resource, strings.Join(operations, " ")))
 	}
 	return lines
-}
-
-// text writes the plan for people.
-func (p *checkPlan) text() string {
-	var b strings.Builder
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-10s  %s\n", name, fmt.Sprintf(format, args...))
-	}
-	row("cluster", "%s", p.clusterLine())
-	row("scenarios", "%s", p.scenariosLine())
-	for i, line := range skippedLines(p.Skipped) {
-		row([]string{"skipped", ""}[min(i, 1)], "%s", line)
-	}
-	row("time", "about %s, on a cluster nearby", roughly(p.Time))
-	row("makes", "%s", p.makesLine())
-	if len(p.Unmeasured) > 0 {
-		row("", "not counted: %s", strings.Join(p.Unmeasured, " "))
-	}
-	if len(p.TakesAway) > 0 {
-		row("brokers", "stopped, killed and paused by %s, through the hook;", strings.Join(p.TakesAway, " "))
-		row("", "each scenario has all of them running again when it ends")
-	}
-	if p.reuse {
-		row("", "fewer topics, with %d partitions: --reuse-topics", conformance.SharedPartitions)
-	}
-	row("names", "all begin with %s<run ID>-; nothing else is written, changed or removed", p.Prefix)
-	if p.keep {
-		row("leaves", "everything: --keep")
-	} else {
-		if p.lacks("DeleteTopics") {
-			row("leaves", "the topics: the cluster cannot delete any")
-		}
-		row("leaves", "the transactional IDs, with no transaction open: no client can delete them,")
-		row("", "and brokers forget them after transactional.id.expiration.ms (7 days)")
-	}
-	b.WriteString("\nrights that it takes, where the cluster asks for any\n")
-	for _, line := range p.ACLs {
-		b.WriteString("  " + line + "\n")
-	}
-	b.WriteString("\nwithout\n")
-	for _, r := range p.Rights {
-		fmt.Fprintf(&b, "  %-15s  %-19s  %s\n", r.Operation, "on "+r.Resource, p.loss(r))
-	}
-	fmt.Fprintf(&b, "\nrun it  %s\n", p.command)
-	return b.String()
-}
-
-func (p *checkPlan) clusterLine() string {
-	if p.Cluster == nil {
-		return "none asked: give -b HOST:PORT to see what yours would skip"
-	}
-	return fmt.Sprintf("%s at %s, %s", p.Cluster.ID, p.brokers, describeCluster(p.Cluster))
-}
-
-// describeCluster says what decides about scenarios.
-func describeCluster(c *conformance.Cluster) string {
-	return fmt.Sprintf("%s, %s", plural(int64(len(c.Brokers)), "broker"), c.Level)
-}
-
-func (p *checkPlan) scenariosLine() string {
-	chosen := "profile " + p.Profile
-	if p.named {
-		chosen = "as named"
-	}
-	return fmt.Sprintf("%d run, %d are skipped (%s, suite %s)", len(p.Scenarios), len(p.Skipped), chosen, p.Suite)
-}
-
-func (p *checkPlan) makesLine() string {
-	return fmt.Sprintf("up to %s with %s, %s, %s; %s of records",
-		plural(int64(p.Makes.Topics), "topic"), plural(int64(p.Makes.Partitions), "partition"),
-		plural(int64(p.Makes.TransactionalIDs), "transactional ID"), plural(int64(p.Makes.Groups), "group"), size(p.Makes.Bytes))
-}
-
-// loss says what is lost without a right.
-func (p *checkPlan) loss(r conformance.RightNeeded) string {
-	var words []string
-	switch {
-	case len(r.Without) == 0:
-	case len(r.Without) == len(p.Scenarios):
-		words = append(words, "every scenario is skipped")
-	case 2*len(r.Without) > len(p.Scenarios):
-		rest := slices.DeleteFunc(slices.Clone(p.Scenarios), func(id string) bool { return slices.Contains(r.Without, id) })
-		words = append(words, "every scenario is skipped but "+strings.Join(rest, " "))
-	default:
-		words = append(words, "skipped: "+strings.Join(r.Without, " "))
-	}
-	if r.Or != "" {
-		words = append(words, "from Kafka 3.8 on "+r.Or+" does as well")
-	}
-	if r.Operation == "Delete" {
-		words = append(words, r.Resource+"s stay behind")
-	}
-	if len(words) == 0 {
-		return "less is told"
-	}
-	return strings.Join(words, "; ")
-}
-
-// skippedLines gather skipped scenarios by their reason.
-func skippedLines(skipped map[string]string) []string {
-	var lines, reasons []string
-	ids := map[string][]string{}
-	for _, s := range conformance.Scenarios() {
-		reason := skipped[s.ID]
-		if reason == "" {
-			continue
-		}
-		if ids[reason] == nil {
-			reasons = append(reasons, reason)
-		}
-		ids[reason] = append(ids[reason], s.ID)
-	}
-	for _, reason := range reasons {
-		lines = append(lines, reason+": "+strings.Join(ids[reason], " "))
-	}
-	return lines
-}
-
-// roughly rounds a time as an estimate deserves.
-func roughly(d time.Duration) string {
-	switch {
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%d s", max(1, int(d.Round(time.Second).Seconds())))
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%d min", int(d.Round(time.Minute).Minutes()))
-	}
-	return fmt.Sprintf("%d h", int(d.Round(time.Hour).Hours()))
-}
-
-// lacks reports whether the cluster was asked, and has no such request.
-func (p *checkPlan) lacks(request string) bool {
-	if p.Cluster == nil {
-		return false
-	}
-	_, ok := p.Cluster.Versions[request]
-	return !ok
 }

@@ -25,8 +25,8 @@ Only the invariants U1 to U13 can be judged again; what a scenario asserts of it
 own takes another run. A finding STANDS if its invariant finds the same answer
 wrong, and is GONE if it does not.
 
-Exit codes: 3 a failure stands; 4 none does, but some could not be judged, or the
-file has none; 0 all are gone, or stand as warnings only.`
+Exit codes: 3 a failure stands; 4 none does, but some could not be judged; 0 all
+are gone, or stand as warnings only, or there are none.`
 
 func newCheckReplayCommand(a *app) *cobra.Command {
 	return &cobra.Command{
@@ -129,7 +129,7 @@ func newCheckReplayed(report *checkReport) *checkReplayed {
 		}
 		r.Findings = append(r.Findings, f)
 	}
-	if r.ExitCode == exitOK && (r.open > 0 || len(r.Findings) == 0) {
+	if r.ExitCode == exitOK && r.open > 0 {
 		r.ExitCode = exitUndecided
 	}
 	return r
@@ -148,6 +148,10 @@ func (r *checkReplayed) text(w io.Writer) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "\nrcc check replay, suite %s, run %s of suite %s: %d stand, %d gone, %d not judged\n", r.Suite, picture.Printable(r.RunID), picture.Printable(r.Of), r.stand, r.gone, r.open)
+	found := "no findings in it"
+	if len(r.Findings) > 0 {
+		found = fmt.Sprintf("%d stand, %d gone, %d not judged", r.stand, r.gone, r.open)
+	}
+	_, err := fmt.Fprintf(w, "\nrcc check replay, suite %s, run %s of suite %s: %s\n", r.Suite, picture.Printable(r.RunID), picture.Printable(r.Of), found)
 	return err
 }

@@ -23,7 +23,7 @@ type checkReport struct {
 	KnownReason map[string]string   `json:"known_failing_reasons,omitempty"`
 	MayPass     []string            `json:"known_failing_may_pass,omitempty"`
 	Repeat      map[string]string   `json:"repeat,omitempty"`   // by ID, the command that repeats what was found
-	Selected    []string            `json:"selected,omitempty"` // IDs and families that were named
+	Selected    []string            `json:"selected,omitempty"` // IDs and families that were named, instead of the profile
 	Rate        float64             `json:"rate_mb_per_s,omitempty"`
 
 	repeat func(id string) string
@@ -76,18 +76,50 @@ func (r *checkReport) quote() string {
 	for _, n := range r.Judged {
 		answers += n
 	}
-	chosen := "profile " + string(r.Profile)
+	chosen := strings.Join(append([]string{r.chosen()}, r.conditions()...), " ")
+	return fmt.Sprintf("rcc check, suite %s, %s: %s; %d pass, %d fail, %d warn, %d skip, %d inconclusive%s; %s answers held against invariants; cluster %s, %s; run %s, seed %d, %s",
+		r.Suite, chosen, r.verdictWords(),
+		r.Count(conformance.Pass), r.Count(conformance.Fail), r.Count(conformance.Warn), r.Count(conformance.Skip), r.Count(conformance.Inconclusive), r.unanswered(),
+		thousands(answers), r.Cluster.ID, describeCluster(&r.Cluster), r.RunID, r.Seed, seconds(r.Duration))
+}
+
+// wholeProfile is the profile that chose the scenarios, "" where they were named.
+func (r *checkReport) wholeProfile() string {
 	if len(r.Selected) > 0 {
-		chosen = firstOf(r.Selected)
-		if r.Profile != conformance.Standard {
-			chosen += " --profile " + string(r.Profile)
+		return ""
+	}
+	return string(r.Profile)
+}
+
+// chosen says which scenarios the report is about. A profile beside IDs chooses
+// nothing, but some scenarios do more in a larger one.
+func (r *checkReport) chosen() string {
+	switch {
+	case len(r.Selected) == 0:
+		return "profile " + string(r.Profile)
+	case r.Profile == conformance.Extended, r.Profile == conformance.Soak:
+		return firstOf(r.Selected) + " --profile " + string(r.Profile)
+	}
+	return firstOf(r.Selected)
+}
+
+// unanswered says what to do if many scenarios, one in ten, were not decided for
+// want of answers.
+func (r *checkReport) unanswered() string {
+	n := 0
+	for i := range r.Results {
+		if r.Results[i].Unanswered() {
+			n++
 		}
 	}
-	chosen = strings.Join(append([]string{chosen}, r.conditions()...), " ")
-	return fmt.Sprintf("rcc check, suite %s, %s: %s; %d pass, %d fail, %d warn, %d skip, %d inconclusive; %s answers held against invariants; cluster %s, %s; run %s, seed %d, %s",
-		r.Suite, chosen, r.verdictWords(),
-		r.Count(conformance.Pass), r.Count(conformance.Fail), r.Count(conformance.Warn), r.Count(conformance.Skip), r.Count(conformance.Inconclusive),
-		thousands(answers), r.Cluster.ID, describeCluster(&r.Cluster), r.RunID, r.Seed, seconds(r.Duration))
+	if n == 0 || 10*n < len(r.Results) {
+		return ""
+	}
+	slower := 3.0
+	if r.Under.Slow > 1 {
+		slower *= r.Under.Slow
+	}
+	return fmt.Sprintf(" (%d of %d for want of answers: --slow %g, or look at the brokers)", n, len(r.Results), slower)
 }
 
 // namesQuoted bounds the IDs in the line to quote.
@@ -100,9 +132,8 @@ func (r *checkReport) verdictWords() string {
 		ids  []string
 	}{
 		{"failed", r.Judgement.Failed},
-		{"known to fail, but passed", r.Judgement.Passed},
+		{"passed though known to fail", r.Judgement.Passed},
 		{"not decided", r.Judgement.Undecided},
-		{"known to fail", r.Judgement.Expected},
 	} {
 		if len(list.ids) == 0 {
 			continue
@@ -112,7 +143,11 @@ func (r *checkReport) verdictWords() string {
 	if r.Judgement.Nothing {
 		words = append(words, r.nothingWords())
 	}
-	return strings.Join(words, ", ")
+	said := strings.Join(words, ", ")
+	if len(r.Judgement.Expected) > 0 {
+		said += "; as known: " + firstOf(r.Judgement.Expected)
+	}
+	return said
 }
 
 // nothingWords says what was not decided where nothing was that counts.

@@ -18,8 +18,8 @@ const checkStatementHelp = `Make a statement about an implementation, in YAML, f
 (--report FILE.json): for a vendor to publish. Name and version are the
 submitter's words.
 
-It says "conformant: true" only if the report is that of a whole profile, nothing
-of class MUST or LIVE failed, and each of them was decided: not skipped, whatever
+It says "conformant: true" only if the report is that of a whole profile, standard
+or a larger one, nothing of class MUST or LIVE failed, and each of them was decided: not skipped, whatever
 the reason, and not inconclusive. Only what there is no such thing as before
 version 2 of the transaction protocol may be missing, on a cluster that has none:
 the statement names the version that it is about. The run must have been one
@@ -115,16 +115,28 @@ func newStatement(report *checkReport, f *statementFlags) *statement {
 		seen[report.Results[i].ID] = true
 		s.take(&report.Results[i])
 	}
+	if len(report.Selected) > 0 {
+		s.open = append(s.open, "only what was named was run, and no whole profile: "+firstOf(report.Selected))
+		return s
+	}
+	for _, profile := range unique([]string{string(report.Profile), string(conformance.Standard)}) {
+		if missing := missingOf(conformance.Profile(profile), seen); len(missing) > 0 {
+			s.open = append(s.open, "not the whole profile "+profile+" was run: "+firstOf(missing)+" missing")
+		}
+	}
+	return s
+}
+
+// missingOf are the scenarios of a profile that a report does not have, and that
+// have to be decided.
+func missingOf(profile conformance.Profile, seen map[string]bool) []string {
 	var missing []string
-	for _, scenario := range conformance.OfProfile(report.Profile) {
+	for _, scenario := range conformance.OfProfile(profile) {
 		if !seen[scenario.ID] && scenario.Class.Required() {
 			missing = append(missing, scenario.ID)
 		}
 	}
-	if len(missing) > 0 {
-		s.open = append(s.open, "not the whole profile was run: "+firstOf(missing)+" missing")
-	}
-	return s
+	return missing
 }
 
 // take counts a result. What was known to fail fails all the same.
@@ -135,7 +147,7 @@ func (s *statement) take(r *conformance.Result) {
 	}
 	counts.add(r.Outcome)
 	if r.Outcome == conformance.Skip {
-		s.skipped = append(s.skipped, r.ID+": "+r.Reason)
+		s.skipped = append(s.skipped, r.ID+": "+r.Why())
 	}
 	switch {
 	case r.Of(conformance.OfCluster, conformance.Fail):
@@ -143,7 +155,7 @@ func (s *statement) take(r *conformance.Result) {
 	case !r.Class.Required() || r.Decided(): // what failed is a client
 	case r.Outcome == conformance.Skip && r.Reason == conformance.ReasonNoLevel:
 	default:
-		s.open = append(s.open, fmt.Sprintf("%s was not decided (%s): %s", r.ID, r.Outcome, r.Reason))
+		s.open = append(s.open, fmt.Sprintf("%s was not decided (%s): %s", r.ID, r.Outcome, r.Why()))
 	}
 }
 
@@ -165,7 +177,7 @@ func (a *app) checkStatement(s *statement) error {
 		return err
 	}
 	if code := s.exitCode(); code != exitOK {
-		a.warn("not conformant: %d failed, %d open", len(s.failed), len(s.open))
+		a.warn("not conformant: %d failed, %d not decided", len(s.failed), len(s.open))
 		return &verdictError{code}
 	}
 	return nil
@@ -202,11 +214,18 @@ func (s *statement) yaml() string {
 	}
 	line(0, "suite_version", s.report.Suite)
 	line(0, "profile", s.report.Profile)
+	if len(s.report.Selected) > 0 {
+		line(0, "selected", strings.Join(s.report.Selected, " "))
+	}
 	line(0, "date", s.report.Started.Format("2006-01-02"))
 	line(0, "run_id", s.report.RunID)
 	line(0, "brokers", len(s.report.Cluster.Brokers))
 	line(0, "transaction_level", s.report.Cluster.Level)
 	line(0, "conformant", s.exitCode() == exitOK)
+	b.WriteString("scenarios:\n")
+	line(1, "decided", s.decided())
+	line(1, "in_report", len(s.report.Results))
+	line(1, "in_suite", len(conformance.Scenarios()))
 	for _, group := range []struct {
 		name   string
 		counts statementCounts
@@ -225,6 +244,17 @@ func (s *statement) yaml() string {
 	list("skipped", s.skipped)
 	list("known_failing", s.known())
 	return b.String()
+}
+
+// decided counts what the report says something about.
+func (s *statement) decided() int {
+	n := 0
+	for i := range s.report.Results {
+		if s.report.Results[i].Decided() {
+			n++
+		}
+	}
+	return n
 }
 
 // known are the scenarios that were known to fail, with the reasons.

@@ -92,7 +92,7 @@ func resultLine(r *conformance.Result, expected string, style checkStyle) string
 	}
 	line := fmt.Sprintf("   %s  %-4s %-28s %-6s %6s", outcome, r.ID, r.Name, r.Class, took)
 	notes := []string{}
-	for _, note := range []string{expected, r.Reason, subjects(r)} {
+	for _, note := range []string{expected, r.Why(), subjects(r)} {
 		if note != "" {
 			notes = append(notes, oneLine(note))
 		}

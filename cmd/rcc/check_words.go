@@ -37,7 +37,7 @@ func (a *app) ask(ctx context.Context, question string) error {
 			return nil
 		}
 		a.warn("nothing was done")
-		return &verdictError{exitError}
+		return &verdictError{exitOK} // that was the answer, and no error
 	}
 }
 
@@ -73,8 +73,8 @@ func (a *app) checkCommand(f *checkFlags, ids string, local bool, more ...string
 	if f.reuseTopics {
 		words = append(words, "--reuse-topics")
 	}
-	if f.allowAdmin {
-		words = append(words, "--allow-admin")
+	if f.allowAdmin != local { // --local allows it
+		words = append(words, map[bool]string{true: "--allow-admin", false: "--allow-admin=false"}[f.allowAdmin])
 	}
 	if f.hook != "" {
 		words = append(words, "--hook", shellWord(f.hook))
