@@ -175,7 +175,7 @@ func (a *app) openTarget(ctx context.Context, f *checkRunFlags, config *conforma
 // judge runs the scenarios and reports.
 func (a *app) judge(ctx context.Context, f *checkRunFlags, config conformance.Config, outline *conformance.Examination, seeds []string) error {
 	a.begin("checking %s: %s, about %s; run %s, seed %d", strings.Join(seeds, ","),
-		plural(int64(len(outline.Running())), "scenario"), roughly(f.within(outline.Time())), config.RunID, config.Seed)
+		plural(int64(len(outline.Running())), "scenario"), roughly(f.within(a.newCheckPlan(outline, f.checkFlags, seeds).Time)), config.RunID, config.Seed)
 	if f.profileIgnored() {
 		a.say("--profile %s chooses nothing where IDs are given", f.profile.value)
 	}
