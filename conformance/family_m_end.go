@@ -121,6 +121,7 @@ func (t *trial) sendAndLeave(broker int32, req kmsg.Request) *wire.Exchange {
 	}
 	defer conn.Close()
 	e := conn.SendAndLeave(t.ctx, req)
+	t.run.made.watch(e)
 	t.remember(step{exchange: e})
 	if !errors.Is(e.Err, wire.ErrCut) {
 		t.broken(kmsg.NameForKey(req.Key()), e)

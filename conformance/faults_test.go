@@ -313,6 +313,9 @@ func TestTopicsOfSomebodyElseAreLeftAlone(t *testing.T) {
 	})).Results[0]
 	require.Equal(t, Inconclusive, r.Outcome)
 	require.Contains(t, r.Reason, "TOPIC_ALREADY_EXISTS")
+	topics, err := c.Admin().ListTopics(t.Context())
+	require.NoError(t, err)
+	require.Len(t, topics.Names(), 1)
 }
 
 func TestEverythingIsRemoved(t *testing.T) {

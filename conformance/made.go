@@ -15,8 +15,11 @@ import (
 	"example.com/readcommitted/conformance/internal/wire"
 )
 
-// made is what a run has made on the cluster.
+// made is what a run has made on the cluster, or may have made: the answer never
+// came. See [made.watch].
 type made struct {
+	prefix string // of the run's names
+
 	mu     sync.Mutex
 	topics []string
 	ids    []string
@@ -25,7 +28,7 @@ type made struct {
 	brokers []string // those that a hook stopped and that do not run again, and why
 }
 
-func newMade() *made { return &made{} }
+func newMade(prefix string) *made { return &made{prefix: prefix} }
 
 func (m *made) topic(name string) {
 	m.mu.Lock()

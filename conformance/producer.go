@@ -54,9 +54,7 @@ func (t *trial) newID() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.names++
-	id := fmt.Sprintf("%s%s-x%d", t.run.config.Prefix(), t.label(), t.names)
-	t.run.made.transactionalID(id)
-	return id
+	return fmt.Sprintf("%s%s-x%d", t.run.config.Prefix(), t.label(), t.names)
 }
 
 // producerFor makes a producer under a transactional ID, which ends what an

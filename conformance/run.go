@@ -70,7 +70,7 @@ func newRun(ctx context.Context, config Config) (*run, error) {
 		return nil, err
 	}
 	how.Timeout = time.Duration(float64(answerLimit) * max(config.Slow, 1))
-	r := &run{config: config, wire: how, made: newMade()}
+	r := &run{config: config, wire: how, made: newMade(config.Prefix())}
 	r.client = wire.New(how, nil)
 	if r.features, err = probe(ctx, r.client); err != nil {
 		r.client.Close()
@@ -203,17 +203,20 @@ func (r *run) trial(ctx context.Context, s *Scenario, level Level, attempt int) 
 		rand:   rand.New(rand.NewPCG(r.config.Seed, seedOf(s.ID, level))),
 		places: map[model.Partition]*place{},
 	}
-	made := newSteps()
+	steps := newSteps()
 	how := r.wire
 	if s.faulty {
 		t.network = netfault.New(how.Dial)
 		how.Dial = t.network.Dial
 		defer t.network.Wait()
 	}
-	t.client = wire.New(how, made.watch)
+	t.client = wire.New(how, func(e *wire.Exchange) {
+		steps.watch(e)
+		r.made.watch(e)
+	})
 	defer t.client.Close()
 	t.play()
-	footprint := made.footprint()
+	footprint := steps.footprint()
 	t.result.Made = &footprint
 	return t.result
 }

@@ -21,9 +21,7 @@ func (t *trial) group() *group {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.names++
-	g := &group{t: t, name: fmt.Sprintf("%s%s-g%d", t.run.config.Prefix(), t.label(), t.names)}
-	t.run.made.group(g.name)
-	return g
+	return &group{t: t, name: fmt.Sprintf("%s%s-g%d", t.run.config.Prefix(), t.label(), t.names)}
 }
 
 // coordinator is the broker that keeps the group's offsets.

@@ -36,7 +36,6 @@ func (t *trial) sharedPartitions(n int32) []model.Partition {
 		name := fmt.Sprintf("%sx-00-shared-%d", t.run.config.Prefix(), s.topics)
 		s.topics++
 		s.size = 0 // if it cannot be made, the next one who asks tries again
-		t.run.made.topic(name)
 		t.create(name, max(n, SharedPartitions), nil)
 		s.topic, s.next, s.size = name, 0, max(n, SharedPartitions)
 	}
