@@ -187,7 +187,7 @@ func (c *Conn) readFrame(ctx context.Context) ([]byte, error) {
 	}
 	size := int32(binary.BigEndian.Uint32(head[:]))
 	if size < 4 || size > c.config.MaxAnswer {
-		return head[:], fmt.Errorf("%w: a size of %d bytes (%q)", ErrGarbage, size, head[:])
+		return head[:], fmt.Errorf("%w: a size of %d bytes (%q)", errFrame, size, head[:])
 	}
 	body, err := io.ReadAll(io.LimitReader(c.reader, int64(size)))
 	if err != nil {

@@ -76,7 +76,8 @@ func greet(ctx context.Context, config *Config, broker int32, address string, id
 				break
 			}
 		}
-		if !errors.Is(last, ErrCut) && !errors.Is(last, ErrGarbage) || ctx.Err() != nil {
+		again := errors.Is(last, ErrCut) || errors.Is(last, ErrGarbage) && !errors.Is(last, errFrame)
+		if !again || ctx.Err() != nil {
 			return nil, last
 		}
 		if unknown := (*unknownVersionError)(nil); errors.As(last, &unknown) {
@@ -86,6 +87,10 @@ func greet(ctx context.Context, config *Config, broker int32, address string, id
 	return nil, last
 }
 
+// firstCorrelation makes the first request hold two ends of lines, in its correlation
+// ID: a port that reads lines, such as one of HTTP, would wait for one in silence.
+const firstCorrelation = 0x0d0a0d0a - 1
+
 func dial(ctx context.Context, config *Config, broker int32, address string, id uint64) (*Conn, error) {
 	dialing, cancel := context.WithTimeout(ctx, config.Timeout)
 	defer cancel()
@@ -94,7 +99,8 @@ func dial(ctx context.Context, config *Config, broker int32, address string, id 
 		return nil, failed(ctx, ErrUnreachable, err)
 	}
 	return &Conn{
-		id: id, broker: broker, address: address, config: config,
+		correlation: firstCorrelation,
+		id:          id, broker: broker, address: address, config: config,
 		format: kmsg.NewRequestFormatter(kmsg.FormatterClientID(config.ClientID)),
 		socket: socket, reader: bufio.NewReader(socket),
 	}, nil

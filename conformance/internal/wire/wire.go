@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -44,6 +45,9 @@ var (
 	ErrGarbage = errors.New("unreadable answer")
 	// ErrRefused: the broker refused the login.
 	ErrRefused = errors.New("login refused")
+
+	// errFrame: an ErrGarbage that is no frame of Kafka's at all.
+	errFrame = fmt.Errorf("%w", ErrGarbage)
 )
 
 // Config says how to reach a cluster.
@@ -80,11 +84,22 @@ func FromKgo(opts ...kgo.Opt) (Config, error) {
 	}
 	defer client.Close() // it has dialed nothing
 	c := Config{}
-	c.Seeds, _ = client.OptValue(kgo.SeedBrokers).([]string)
+	seeds, _ := client.OptValue(kgo.SeedBrokers).([]string)
+	for _, seed := range seeds {
+		c.Seeds = append(c.Seeds, withPort(seed))
+	}
 	c.ClientID, _ = client.OptValue(kgo.ClientID).(string)
 	c.Dial, _ = client.OptValue(kgo.Dialer).(func(context.Context, string, string) (net.Conn, error))
 	c.Mechanisms, _ = client.OptValue(kgo.SASL).([]sasl.Mechanism)
 	return c, nil
+}
+
+// withPort adds Kafka's port to an address without one, as kgo does.
+func withPort(seed string) string {
+	if _, _, err := net.SplitHostPort(seed); err == nil {
+		return seed
+	}
+	return net.JoinHostPort(strings.Trim(seed, "[]"), "9092")
 }
 
 func (c Config) withDefaults() Config {

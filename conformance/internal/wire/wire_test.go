@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/readcommitted/conformance/internal/wire"
@@ -336,4 +338,42 @@ func TestIdleConnectionsThatWereClosedAreMadeAnew(t *testing.T) {
 	time.Sleep(1100 * time.Millisecond)
 	require.NoError(t, c.Do(t.Context(), wire.Bootstrap, "a", ask()).Err)
 	require.EqualValues(t, 2, s.dials.Load(), "one that is there is kept")
+}
+
+// A port that reads lines answers at once, and only once.
+func TestAPortOfHTTPIsFoundOutAtOnce(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var conns atomic.Int32
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conns.Add(1)
+			if _, err := bufio.NewReader(conn).ReadString('\n'); err == nil {
+				_, _ = conn.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
+			}
+			_ = conn.Close()
+		}
+	}()
+	c := client(t, wire.Config{Seeds: []string{l.Addr().String()}, ClientID: "rcc-check-0123456789ab"})
+	begin := time.Now()
+	err = c.Do(t.Context(), wire.Bootstrap, "a", ask()).Err
+	require.ErrorIs(t, err, wire.ErrGarbage)
+	require.ErrorContains(t, err, `"HTTP"`)
+	require.Less(t, time.Since(begin), 3*time.Second)
+	require.EqualValues(t, 1, conns.Load())
+	require.NoError(t, l.Close())
+	<-done
+}
+
+// An address without a port has Kafka's, as for every other client.
+func TestAddressesHaveAPort(t *testing.T) {
+	config, err := wire.FromKgo(kgo.SeedBrokers("kafka-1", "kafka-2:9093", "::1", "[::2]", "[::3]:9094"))
+	require.NoError(t, err)
+	require.Equal(t, []string{"kafka-1:9092", "kafka-2:9093", "[::1]:9092", "[::2]:9092", "[::3]:9094"}, config.Seeds)
 }
