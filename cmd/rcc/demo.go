@@ -85,7 +85,7 @@ func (a *app) demo(ctx context.Context, keep bool) (err error) {
 			err = errors.Join(err, closeErr)
 			return
 		}
-		a.warn("%v", closeErr) // the first error decides the exit code
+		a.warn("%s", oneLine(closeErr.Error())) // the first error decides the exit code
 	}()
 	a.begin("reading at read_committed: %s/0 from 0%s", cluster.topic, cluster.where())
 	d := &demo{

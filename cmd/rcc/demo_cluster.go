@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,9 @@ type demoCluster struct {
 	admin  *kadm.Client
 	fake   *kfake.Cluster // nil on a real cluster
 	keep   bool
+
+	created bool // the topic, or perhaps: the answer never came
+	grouped bool // the groups were opened
 }
 
 // cleanupTimeout bounds the removal of a demo's topic, which also runs when
@@ -57,7 +61,9 @@ func (a *app) openDemo(ctx context.Context, keep bool) (*demoCluster, error) {
 	}
 	c.admin = admin
 	if err := c.createTopic(ctx); err != nil {
-		_ = c.close(ctx)
+		if left := c.close(ctx); left != nil {
+			a.warn("%s", oneLine(left.Error()))
+		}
 		return nil, err
 	}
 	return c, nil
@@ -66,46 +72,82 @@ func (a *app) openDemo(ctx context.Context, keep bool) (*demoCluster, error) {
 // createTopic makes the topic, with the cluster's own replication, and waits
 // until its partition has a leader that answers.
 func (c *demoCluster) createTopic(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	var last error
+	asking, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	replication := int16(-1)
 	if c.fake != nil {
 		replication = 1
 	}
-	if _, err := c.admin.CreateTopic(ctx, 1, replication, nil, c.topic); err != nil {
+	_, err := c.admin.CreateTopic(asking, 1, replication, nil, c.topic)
+	c.created = !refusedCreation(err)
+	if err != nil {
 		return fmt.Errorf("create topic %s: %w", c.topic, authorized(err))
 	}
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		ends, err := c.admin.ListEndOffsets(ctx, c.topic)
-		if o, ok := ends.Lookup(c.topic, 0); ok && err == nil && o.Err == nil {
+		ends, err := c.admin.ListEndOffsets(asking, c.topic)
+		o, ok := ends.Lookup(c.topic, 0)
+		if ok && err == nil && o.Err == nil {
 			return nil
 		}
+		if asking.Err() == nil {
+			last = cmp.Or(o.Err, err, last)
+		}
 		select {
-		case <-ctx.Done():
-			return fmt.Errorf("topic %s has no leader: %w", c.topic, errors.Join(err, ctx.Err()))
+		case <-asking.Done():
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return c.leaderless(last)
 		case <-tick.C:
 		}
 	}
 }
 
+// refusedCreation reports whether a creation failed for certain.
+func refusedCreation(err error) bool {
+	code, ok := errors.AsType[*kerr.Error](authorized(err))
+	return ok && !code.Retriable && code != kerr.UnknownServerError && code != kerr.TopicAlreadyExists
+}
+
+// leaderless is the error of a partition whose leader does not answer in time. last
+// is what was said of it; nil: nothing.
+func (c *demoCluster) leaderless(last error) error {
+	err := fmt.Errorf("topic %s has no leader after %s", c.topic, answerTimeout)
+	if last != nil && !errors.Is(last, context.DeadlineExceeded) {
+		err = fmt.Errorf("%w: %w", err, authorized(last))
+	}
+	return &hintError{err: err, hint: "look at the brokers and their logs: the cluster made the topic, and no broker leads its partition"}
+}
+
 // close removes the topic and the groups, unless they are to be kept, and stops the broker. It
 // works after ctx was canceled too: an interrupted demo leaves nothing behind.
 func (c *demoCluster) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
-	defer cancel()
 	defer c.closeFake()
 	defer c.admin.Close()
 	if c.fake != nil || c.keep {
 		return nil
 	}
-	groups := c.deleteGroups(ctx)
-	_, err := c.admin.DeleteTopic(ctx, c.topic)
-	if err != nil && !errors.Is(err, kerr.UnknownTopicOrPartition) {
-		return errors.Join(groups, fmt.Errorf("topic %s is left behind: %w", c.topic, authorized(err)))
+	var left []error
+	for _, remove := range []func(context.Context) error{c.deleteTopic, c.deleteGroups} { // each has time of its own
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+		left = append(left, remove(ending))
+		cancel()
 	}
-	return groups
+	return errors.Join(left...)
+}
+
+func (c *demoCluster) deleteTopic(ctx context.Context) error {
+	if !c.created {
+		return nil
+	}
+	_, err := c.admin.DeleteTopic(ctx, c.topic)
+	if err == nil || errors.Is(err, kerr.UnknownTopicOrPartition) {
+		return nil
+	}
+	return fmt.Errorf("topic %s is left behind: %w", c.topic, authorized(err))
 }
 
 func (c *demoCluster) closeFake() {

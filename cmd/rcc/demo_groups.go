@@ -43,6 +43,7 @@ func (c *demoCluster) groupNames() (ours, kgos string) { return c.topic + "-rcc"
 // openGroups lets both members join, which takes a while on a cluster: they do
 // it while the demo writes.
 func (c *demoCluster) openGroups() (*demoGroups, error) {
+	c.grouped = true
 	g := &demoGroups{cluster: c, returned: -1}
 	g.ours, g.kgos = c.groupNames()
 	opts := append([]kgo.Opt{
@@ -122,12 +123,19 @@ func (g *demoGroups) close() {
 
 // deleteGroups removes both groups.
 func (c *demoCluster) deleteGroups(ctx context.Context) error {
+	if !c.grouped {
+		return nil
+	}
 	ours, kgos := c.groupNames()
-	deleted, err := c.admin.DeleteGroups(ctx, ours, kgos)
-	left := []error{authorized(err)}
-	for group, d := range deleted {
-		if d.Err != nil && !errors.Is(d.Err, kerr.GroupIDNotFound) {
-			left = append(left, fmt.Errorf("group %s is left behind: %w", group, authorized(d.Err)))
+	deleted, failed := c.admin.DeleteGroups(ctx, ours, kgos)
+	var left []error
+	for _, group := range []string{ours, kgos} {
+		err := failed
+		if d, ok := deleted[group]; ok {
+			err = d.Err
+		}
+		if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+			left = append(left, fmt.Errorf("group %s is left behind: %w", group, authorized(err)))
 		}
 	}
 	return errors.Join(left...)

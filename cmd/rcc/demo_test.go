@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -34,6 +35,52 @@ func TestInterruptedDemoLeavesNoTopic(t *testing.T) {
 			require.Contains(t, errs.String(), "rcc: interrupted\n")
 			require.Empty(t, topicNames(t, cluster))
 			require.Empty(t, groupNames(t, cluster))
+		})
+	}
+}
+
+// A demo that fails takes away what it made, and names what it could not.
+func TestFailedDemoLeavesNothingUntold(t *testing.T) {
+	for name, tt := range map[string]struct {
+		faults []kfake.Fault
+		want   string // lines of stderr
+		left   int
+	}{
+		"no leader": {
+			[]kfake.Fault{{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.LeaderNotAvailable, Count: -1}},
+			`^rcc: error: topic rcc-demo-\w+ has no leader after 10s(: LEADER_NOT_AVAILABLE[^;]*)?\nrcc: look at the brokers and their logs: .*\n$`, 0,
+		},
+		"no leader, and it cannot be removed": {
+			[]kfake.Fault{
+				{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.LeaderNotAvailable, Count: -1},
+				{Keys: []kmsg.Key{kmsg.DeleteTopics}, Err: kerr.TopicAuthorizationFailed, Count: -1},
+			},
+			`^rcc: topic rcc-demo-\w+ is left behind: TOPIC_AUTHORIZATION_FAILED.*\nrcc: error: topic rcc-demo-\w+ has no leader`, 1,
+		},
+		"refused": {
+			[]kfake.Fault{
+				{Keys: []kmsg.Key{kmsg.CreateTopics}, Err: kerr.TopicAuthorizationFailed, Count: -1},
+				{Keys: []kmsg.Key{kmsg.DeleteTopics}, Err: kerr.TopicAuthorizationFailed, Count: -1},
+			},
+			`^rcc: error: create topic rcc-demo-\w+: TOPIC_AUTHORIZATION_FAILED.*\nrcc: look at the ACLs: .*\n$`, 0,
+		},
+		"no coordinator of groups": {
+			[]kfake.Fault{{Keys: []kmsg.Key{kmsg.JoinGroup, kmsg.DeleteGroups}, Err: kerr.GroupAuthorizationFailed, Count: -1}},
+			`(?s)group rcc-demo-\w+-rcc is left behind: GROUP_AUTHORIZATION_FAILED.*rcc: error: `, 0,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster := newKfake(t)
+			for _, f := range tt.faults {
+				cluster.Fault(f)
+			}
+			var out, errs bytes.Buffer
+			code := run(t.Context(), []string{"demo", "-b", cluster.ListenAddrs()[0]}, nil, &out, &errs)
+			require.Equal(t, exitError, code, errs.String())
+			require.Regexp(t, tt.want, errs.String())
+			require.NotContains(t, errs.String(), "firewall")
+			require.Len(t, topicNames(t, cluster), tt.left)
 		})
 	}
 }
