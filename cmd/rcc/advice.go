@@ -26,10 +26,20 @@ func (a *app) connectError(seeds []string, err error) error {
 		return fmt.Errorf("cannot log in at %s: %w", at, err)
 	case isTLS(err):
 		return fmt.Errorf("no TLS connection to %s: %w", at, err)
+	case isForeign(err):
+		return noKafka(seeds, err)
 	case errors.Is(err, context.DeadlineExceeded):
 		err = fmt.Errorf("nothing came back in time: %w", err)
 	}
 	return fmt.Errorf("no broker answers at %s: %w", at, err)
+}
+
+// noKafka is the error of ports that speak something else.
+func noKafka(seeds []string, err error) error {
+	return &hintError{
+		err:  fmt.Errorf("no Kafka at %s: %w", strings.Join(seeds, ","), err),
+		hint: "look at the port and security.protocol: what answers there speaks another protocol, or TLS",
+	}
 }
 
 // advice says what to look at after an error, "" if nobody knows.
@@ -160,12 +170,21 @@ func (a *app) networkAdvice(err error) string {
 		return "look at host and port: nothing listens there"
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), strings.Contains(err.Error(), "appear to be a tls alert"):
 		return a.hangUpAdvice(err)
-	case errors.Is(err, context.DeadlineExceeded) && a.config.TLS():
+	case isLate(err) && a.ports.answered.Load() && !isDial(err):
+		return "look at the brokers and their logs: the cluster answered at first"
+	case isLate(err) && a.ports.took(err):
+		return "look at the port and security.protocol, and at the broker: it takes connections, and answers nothing"
+	case isLate(err) && a.config.TLS():
 		return "look at host and port: a firewall may be in between, or the port does not speak TLS"
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+	case isLate(err):
 		return "look at host and port: a firewall may be in between"
 	}
 	return ""
+}
+
+// isLate reports whether an error says that time was over.
+func isLate(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // hangUpAdvice is about brokers that hang up on a client at once.

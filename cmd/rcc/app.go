@@ -24,6 +24,7 @@ type app struct {
 	runID          string // random, part of every client.id and demo topic
 	command        string // the words that chose what runs: rcc consume
 	checkID        string // the run ID of a check
+	ports          ports
 
 	brokers    []string
 	properties []string // -X

@@ -257,10 +257,7 @@ func (a *app) notJudged(ctx context.Context, seeds []string, err error) error {
 		return errInterrupted
 	case isOneBroker(err): // the others answer
 	case conformance.IsUnreadable(err):
-		err = &hintError{
-			err:  fmt.Errorf("no Kafka at %s: %w", strings.Join(seeds, ","), err),
-			hint: "look at the port and security.protocol: what answers there speaks another protocol, or TLS",
-		}
+		err = noKafka(seeds, err)
 	case conformance.IsUnreachable(err), isLogin(err), isTLS(err):
 		err = a.connectError(seeds, err)
 	}

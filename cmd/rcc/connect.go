@@ -48,7 +48,7 @@ func (a *app) connect(ctx context.Context, seeds []string, opts []kgo.Opt) (*kad
 		return nil, err
 	}
 	client, err := kgo.NewClient(append(slices.Clone(opts),
-		kgo.RequestRetries(3), kgo.RetryTimeout(dialTimeout), kgo.MetadataMinAge(100*time.Millisecond))...)
+		kgo.WithHooks(&a.ports), kgo.RequestRetries(3), kgo.RetryTimeout(dialTimeout), kgo.MetadataMinAge(100*time.Millisecond))...)
 	if err != nil {
 		return nil, &usageError{err: fmt.Errorf("brokers %s: %w", strings.Join(seeds, ","), err)}
 	}
@@ -62,13 +62,14 @@ func (a *app) connect(ctx context.Context, seeds []string, opts []kgo.Opt) (*kad
 		}
 		return nil, a.connectError(seeds, err)
 	}
+	a.ports.answered.Store(true)
 	return kadm.NewClient(client), nil
 }
 
 // checkSeeds refuses what is no address. It is shown if no password can be in it.
 func checkSeeds(seeds []string) error {
 	for i, seed := range seeds {
-		shown := seed
+		shown := cmp.Or(seed, `""`)
 		if strings.Contains(seed, "@") {
 			shown = strconv.Itoa(i + 1)
 		}

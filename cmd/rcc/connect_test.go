@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"os"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/readcommitted/internal/tlstest"
@@ -116,6 +118,20 @@ func TestAdviceOnHostNames(t *testing.T) {
 	}
 	require.Equal(t, "look at the host name of the broker", a.advice(unknown("kafka-1")))
 	require.Equal(t, "a broker names itself so (advertised.listeners); that name has to be known here", a.advice(unknown("kafka-2.internal")))
+}
+
+// Only who never got a connection hears of firewalls.
+func TestAdviceOnSilence(t *testing.T) {
+	late := func(op string) error { return fmt.Errorf("x: %w", &net.OpError{Op: op, Err: os.ErrDeadlineExceeded}) }
+	a := newApp(nil, nil, nil)
+	require.Contains(t, a.advice(late("dial")), "a firewall may be in between")
+	require.Contains(t, a.advice(context.DeadlineExceeded), "a firewall may be in between")
+	require.Contains(t, a.advice(late("read")), "it takes connections, and answers nothing")
+	a.ports.OnBrokerWrite(kgo.BrokerMetadata{}, 18, 30, 0, 0, nil)
+	require.Contains(t, a.advice(context.DeadlineExceeded), "it takes connections, and answers nothing")
+	a.ports.answered.Store(true)
+	require.Contains(t, a.advice(context.DeadlineExceeded), "the cluster answered at first")
+	require.Contains(t, a.advice(late("dial")), "a firewall may be in between", "another broker")
 }
 
 // Whatever keeps a client out is one line and one of advice, exit code 1, after a
@@ -262,7 +278,15 @@ func TestConnectionErrors(t *testing.T) {
 			"silence", rawPort(t, func(net.Conn) {}),
 			[]string{"socket.connection.setup.timeout.ms=300"},
 			`no broker answers at ADDR: nothing came back in time: .*`,
-			`look at host and port: a firewall may be in between`,
+			`look at the port and security.protocol, and at the broker: it takes connections, and answers nothing`,
+		},
+		{
+			"HTTP", rawPort(t, func(c net.Conn) {
+				_, _ = c.Read(make([]byte, 1024))
+				_, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
+			}), nil,
+			`no Kafka at ADDR: .*response size.*`,
+			`look at the port and security.protocol: what answers there speaks another protocol, or TLS`,
 		},
 		{
 			"silence where TLS is wanted", rawPort(t, func(net.Conn) {}), append(withTLS, "socket.connection.setup.timeout.ms=300"),

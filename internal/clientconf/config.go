@@ -102,7 +102,7 @@ func CheckAddress(address string) (problem, hint string) {
 // validAddress reports whether kgo would take an address: with a port, or with
 // Kafka's default one.
 func validAddress(address string) bool {
-	if strings.ContainsAny(address, " \t/@") || kgo.ValidateOpts(kgo.SeedBrokers(address)) != nil {
+	if address == "" || strings.ContainsAny(address, " \t/@") || kgo.ValidateOpts(kgo.SeedBrokers(address)) != nil {
 		return false
 	}
 	_, port, err := net.SplitHostPort(address)
