@@ -129,6 +129,8 @@ func TestLeftoversAreFoundByNameAndAge(t *testing.T) {
 	require.Equal(t, []string{
 		"transactional ID rcconf-" + old + "-A-01-TV1-x1", "group " + group, "topic rcconf-" + old + "-a-01-tv1-0",
 	}, found)
+	require.Len(t, l.Younger, 1)
+	require.Equal(t, young, l.Younger[0].RunID())
 
 	require.Empty(t, l.Remove(t.Context()))
 	topics, err := admin.ListTopics(t.Context())

@@ -21,10 +21,14 @@ type Leftover struct {
 	Began time.Time `json:"run_began"`
 }
 
+// RunID is the run that made it.
+func (l Leftover) RunID() string { return madeNames.FindStringSubmatch(l.Name)[1] }
+
 // Leftovers are all of them that a cluster shows to this user.
 type Leftovers struct {
-	Found []Leftover
-	Hints []string // what could not be looked for, and why
+	Found   []Leftover
+	Younger []Leftover // that which runs left, or work with, that began later
+	Hints   []string   // what could not be looked for, and why
 
 	run *run
 }
@@ -38,7 +42,7 @@ func FindLeftovers(ctx context.Context, opts []kgo.Opt, age time.Duration) (*Lef
 		return nil, err
 	}
 	l := &Leftovers{run: r}
-	before := time.Now().Add(-age)
+	now := time.Now()
 	for _, kind := range []struct {
 		name string
 		list func(context.Context) ([]string, error)
@@ -52,8 +56,13 @@ func FindLeftovers(ctx context.Context, opts []kgo.Opt, age time.Duration) (*Lef
 			l.Hints = append(l.Hints, fmt.Sprintf("%ss cannot be listed: %v", kind.name, err))
 		}
 		for _, name := range slices.Sorted(slices.Values(names)) {
-			if at, ok := began(name); ok && at.Before(before) {
-				l.Found = append(l.Found, Leftover{Kind: kind.name, Name: name, Began: at.UTC()})
+			at, ok := began(name)
+			switch f := (Leftover{Kind: kind.name, Name: name, Began: at.UTC()}); {
+			case !ok || at.After(now):
+			case at.Before(now.Add(-age)):
+				l.Found = append(l.Found, f)
+			default:
+				l.Younger = append(l.Younger, f)
 			}
 		}
 	}

@@ -22,7 +22,7 @@ func runIDAt(at time.Time) string {
 
 // madeNames are names that runs with an ID of [NewRunID] give to topics, groups
 // and transactional IDs: prefix, run ID, scenario, and what the scenario adds.
-var madeNames = regexp.MustCompile(`^` + NamePrefix + `([0-9a-f]{8})[0-9a-f]{4}-[A-Za-z]-[0-9]{2}(-[A-Za-z0-9._-]*)?$`)
+var madeNames = regexp.MustCompile(`^` + NamePrefix + `(([0-9a-f]{8})[0-9a-f]{4})-[A-Za-z]-[0-9]{2}(-[A-Za-z0-9._-]*)?$`)
 
 // began is when the run began that made a name. ok is false for names that no
 // run made.
@@ -31,6 +31,6 @@ func began(name string) (at time.Time, ok bool) {
 	if m == nil {
 		return time.Time{}, false
 	}
-	seconds, err := strconv.ParseUint(m[1], 16, 32)
+	seconds, err := strconv.ParseUint(m[2], 16, 32)
 	return time.Unix(int64(seconds), 0), err == nil
 }

@@ -39,13 +39,13 @@ With --yes nobody is asked. Without it, and without a terminal, it only lists.`,
 				return &usageError{err: fmt.Errorf("unexpected argument %q", args[0])}
 			}
 			if age < 0 {
-				return &usageError{err: fmt.Errorf("older-than %s: want a time above zero", age)}
+				return &usageError{err: fmt.Errorf("older-than %s: want 0s or more", age)}
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.checkCleanup(cmd.Context(), age, yes) },
 	}
-	cmd.Flags().DurationVar(&age, "older-than", age, "of runs that began longer ago than this `TIME`")
+	cmd.Flags().DurationVar(&age, "older-than", age, "of runs that began longer ago than this `TIME`; 0s: of all")
 	cmd.Flags().BoolVar(&yes, "yes", false, "remove without asking")
 	return cmd
 }
@@ -71,8 +71,8 @@ func (a *app) checkCleanup(ctx context.Context, age time.Duration, yes bool) err
 	if err := a.printLeftovers(found.Found); err != nil {
 		return err
 	}
+	a.tellYounger(found, age)
 	if len(found.Found) == 0 {
-		a.say("nothing is left behind")
 		return nil
 	}
 	if !yes && (!isTerminal(a.stdin) || !isTerminal(a.stderr)) {
@@ -85,6 +85,36 @@ func (a *app) checkCleanup(ctx context.Context, age time.Duration, yes bool) err
 		}
 	}
 	return a.removeLeftovers(ctx, found)
+}
+
+// tellYounger says what was found, but is too young to be removed.
+func (a *app) tellYounger(found *conformance.Leftovers, age time.Duration) {
+	runs, last := map[string]bool{}, time.Time{}
+	for _, f := range found.Younger {
+		runs[f.RunID()] = true
+		if f.Began.After(last) {
+			last = f.Began
+		}
+	}
+	younger := fmt.Sprintf("%s of %s; if no run is under way: %s", plural(int64(len(found.Younger)), "object"),
+		plural(int64(len(runs)), "younger run"), a.cleanupCommand(time.Since(last)))
+	switch none := len(found.Found) == 0; {
+	case len(runs) > 0 && none:
+		a.say("nothing older than %s; %s", shortAge(age), younger)
+	case len(runs) > 0:
+		a.say("not counted: %s", younger)
+	case none:
+		a.say("nothing is left behind")
+	}
+}
+
+// cleanupCommand is a command line that removes what a run of this age left.
+func (a *app) cleanupCommand(age time.Duration) string {
+	least := "0s"
+	if age > time.Minute {
+		least = "1m"
+	}
+	return strings.Join(append(a.targetWords([]string{"rcc", "check", "cleanup"}), "--older-than", least), " ")
 }
 
 func (a *app) printLeftovers(found []conformance.Leftover) error {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -179,6 +181,7 @@ func (a *app) judge(ctx context.Context, f *checkRunFlags, config conformance.Co
 	if f.profileIgnored() {
 		a.say("--profile %s chooses nothing where IDs are given", f.profile.value)
 	}
+	begin := time.Now()
 	progress := a.newCheckProgress(outline, f.terms)
 	config.Observe = progress.observe
 	progress.start()
@@ -199,22 +202,14 @@ func (a *app) judge(ctx context.Context, f *checkRunFlags, config conformance.Co
 		err = printing
 	}
 	a.tellLeft(report.Left)
+	ours := func(what string) bool { return !strings.HasPrefix(what, "broker ") } // no clean-up starts these
+	if f.local == "" && slices.ContainsFunc(report.Left, ours) {
+		a.warn("to remove it later: %s", a.cleanupCommand(time.Since(begin)))
+	}
 	if f.keep {
 		a.say("topics and groups are kept: their names begin with %s", config.Prefix())
 	}
 	return r.outcome(a, err)
-}
-
-// leftTold bounds the names of what is left behind.
-const leftTold = 5
-
-func (a *app) tellLeft(left []string) {
-	for _, what := range left[:min(leftTold, len(left))] {
-		a.warn("left behind: %s", oneLine(what))
-	}
-	if more := len(left) - leftTold; more > 0 {
-		a.warn("left behind: %d more; see: rcc check cleanup --help", more)
-	}
 }
 
 // outcome is what the command ends with, once the report is out. What it found

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -122,6 +123,7 @@ func TestCheckOfAClusterThatDies(t *testing.T) {
 	require.Contains(t, stdout, ": NOT JUDGED")
 	require.Contains(t, stdout, "INCONCLUSIVE")
 	require.Contains(t, stderr, "left behind: ")
+	require.Regexp(t, `rcc: to remove it later: rcc check cleanup -b 127\.0\.0\.1:\d+ --older-than 0s\n`, stderr)
 }
 
 // Who is no Kafka is not judged, in time and with a reason.
@@ -349,4 +351,18 @@ func TestReadingAtARate(t *testing.T) {
 	cluster := newKfake(t)
 	code, stdout, stderr := checkRun(t.Context(), "run", "A-02", "C-05", "--yes", "--rate", "1", "-b", cluster.ListenAddrs()[0])
 	require.Equal(t, exitOK, code, stdout+stderr)
+}
+
+// A port that reads lines is found out as soon as one that does not.
+func TestCheckOfAPortThatReadsLines(t *testing.T) {
+	port := rawPort(t, func(c net.Conn) {
+		if _, err := bufio.NewReader(c).ReadString('\n'); err == nil {
+			_, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
+		}
+	})
+	begin := time.Now()
+	code, stdout, stderr := checkRun(t.Context(), "-b", port.address)
+	require.Equal(t, exitUndecided, code, stdout+stderr)
+	require.Contains(t, stderr, "error: no Kafka at "+port.address+`: unreadable answer: a size of 1213486160 bytes ("HTTP")`)
+	require.Less(t, time.Since(begin), 5*time.Second)
 }

@@ -51,15 +51,8 @@ func (a *app) checkCommand(f *checkFlags, ids string, local bool, more ...string
 	if f.profile.value != string(conformance.Standard) {
 		words = append(words, "--profile", f.profile.value) // also with IDs: some scenarios do more in larger profiles
 	}
-	if at := a.seedsToShow(); at != "" && !local {
-		words = append(words, "-b", at)
-	}
-	for _, file := range a.files {
-		words = append(words, "-F", shellWord(file))
-	}
-	for _, property := range a.properties {
-		key, _, _ := strings.Cut(property, "=")
-		words = append(words, "-X", shellWord(key)+"=...")
+	if !local { // which takes no properties
+		words = a.targetWords(words)
 	}
 	if f.slow != 1 {
 		words = append(words, "--slow", fmt.Sprintf("%g", f.slow))
@@ -80,6 +73,21 @@ func (a *app) checkCommand(f *checkFlags, ids string, local bool, more ...string
 		words = append(words, "--hook", shellWord(f.hook))
 	}
 	return strings.Join(append(words, more...), " ")
+}
+
+// targetWords adds what names the cluster to the words of a command line.
+func (a *app) targetWords(words []string) []string {
+	if at := a.seedsToShow(); at != "" {
+		words = append(words, "-b", at)
+	}
+	for _, file := range a.files {
+		words = append(words, "-F", shellWord(file))
+	}
+	for _, property := range a.properties {
+		key, _, _ := strings.Cut(property, "=")
+		words = append(words, "-X", shellWord(key)+"=...")
+	}
+	return words
 }
 
 // seedsToShow are the addresses that a command line needs, "" if a file of
