@@ -38,12 +38,12 @@ func (m *made) watch(e *wire.Exchange) {
 		m.asked(req, resp)
 	case *kmsg.InitProducerIDRequest:
 		resp, ok := e.Response.(*kmsg.InitProducerIDResponse)
-		if id := req.TransactionalID; id != nil && m.ours(*id) && !(ok && nothingMadeBy(resp.ErrorCode)) {
+		if id := req.TransactionalID; id != nil && m.ours(*id) && (!ok || !nothingMadeBy(resp.ErrorCode)) {
 			m.transactionalID(*id)
 		}
 	case *kmsg.JoinGroupRequest:
 		resp, ok := e.Response.(*kmsg.JoinGroupResponse)
-		if m.ours(req.Group) && !(ok && nothingMadeBy(resp.ErrorCode)) {
+		if m.ours(req.Group) && (!ok || !nothingMadeBy(resp.ErrorCode)) {
 			m.group(req.Group)
 		}
 	case *kmsg.OffsetCommitRequest:

@@ -34,8 +34,12 @@ func creating(topic, id, group string, code int16, answered bool) []*wire.Exchan
 	inTxn.Group = group + "-txn"
 	doneInTxn.Topics = append(doneInTxn.Topics, kmsg.TxnOffsetCommitResponseTopic{Partitions: []kmsg.TxnOffsetCommitResponseTopicPartition{{ErrorCode: code}}})
 	all := []*wire.Exchange{
-		{Request: create, Response: created}, {Request: ask, Response: asked}, {Request: init, Response: inited},
-		{Request: join, Response: joined}, {Request: commit, Response: committed}, {Request: inTxn, Response: doneInTxn},
+		{Request: create, Response: created},
+		{Request: ask, Response: asked},
+		{Request: init, Response: inited},
+		{Request: join, Response: joined},
+		{Request: commit, Response: committed},
+		{Request: inTxn, Response: doneInTxn},
 	}
 	for _, e := range all {
 		e.Sent = time.Now()
