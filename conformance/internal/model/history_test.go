@@ -34,8 +34,10 @@ func TestBoundsAfterOneAnother(t *testing.T) {
 		{"standing still", []told{{lso: 1, hw: 3, isolation: committed}, {lso: 1, hw: 3, isolation: committed}}},
 		{"HW goes back", []told{{lso: 3, hw: 5, isolation: committed}, {lso: 3, hw: 4, isolation: committed, want: "U10"}}},
 		{"a new leader works its LSO out", []told{
-			{lso: 5, hw: 5, isolation: committed, elected: true}, {lso: 3, hw: 5, isolation: committed, elected: true},
-			{lso: 6, hw: 6, isolation: committed, elected: true}, {lso: 5, hw: 6, isolation: committed, elected: true, want: "U10"},
+			{lso: 5, hw: 5, isolation: committed, elected: true},
+			{lso: 3, hw: 5, isolation: committed, elected: true},
+			{lso: 6, hw: 6, isolation: committed, elected: true},
+			{lso: 5, hw: 6, isolation: committed, elected: true, want: "U10"},
 		}},
 		{"a new leader's HW goes back", []told{{lso: 5, hw: 5, isolation: committed, elected: true}, {lso: 4, hw: 4, isolation: committed, elected: true, want: "U10, U1"}}},
 		{"a follower truncates", []told{{lso: 3, hw: 5, isolation: committed, follower: true}, {lso: 2, hw: 5, isolation: committed, follower: true}}},
