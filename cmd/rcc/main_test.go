@@ -6,9 +6,11 @@ import (
 	"flag"
 	"os"
 	"os/exec"
+	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,6 +31,7 @@ func TestMain(m *testing.M) {
 // The scripts run the real command in a process of its own against a broker in
 // the test's process. Their own commands are the functions below.
 func TestScripts(t *testing.T) {
+	hearHangups(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
@@ -58,6 +61,16 @@ func TestScripts(t *testing.T) {
 			"joined":      joined,
 		},
 	})
+}
+
+// hearHangups gives the programs that a test starts SIGHUP as they would have it
+// from a terminal, also where the test itself runs under nohup(1): what is ignored
+// here would be ignored there.
+func hearHangups(t *testing.T) {
+	t.Helper()
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(hangups) })
 }
 
 type worldKey struct{}
