@@ -27,7 +27,7 @@ func judgeReader(t *testing.T, c *kafkatest.Cluster, f flaw, scenarios ...string
 func patienceWith(f flaw) float64 {
 	switch f {
 	case stops, misleads, crashes:
-		return 0.05
+		return 0.1
 	default:
 		return 3 // a busy machine starts brokers slowly
 	}
