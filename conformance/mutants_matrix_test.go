@@ -31,21 +31,28 @@ func TestMutantMatrix(t *testing.T) {
 	if !*wholeMatrix {
 		t.Skip("takes hours: run with -mutants.all, -timeout 0 and KAFKA_TEST=local; -mutants.only chooses")
 	}
+	none := mutant.Mutant{Name: "no damage", Make: func() mutant.Damage { return mutant.Damage{} }}
+	clusters := map[int]*kafkatest.Cluster{}
 	var mu sync.Mutex
 	rows := []matrixRow{}
 	// The rows are run in parallel, and the matrix is printed after all of them.
 	t.Run("rows", func(t *testing.T) {
-		none := mutant.Mutant{Name: "no damage", Make: func() mutant.Damage { return mutant.Damage{} }}
 		for _, m := range append([]mutant.Mutant{none}, mutant.All()...) {
+			wanted := m.Number == none.Number || chosen(m.Number)
+			if wanted && clusters[m.Brokers] == nil {
+				clusters[m.Brokers] = kafkatest.Real(t, brokersFor(m.Brokers))
+			}
+			c := clusters[m.Brokers]
 			t.Run(fmt.Sprintf("%02d %s", m.Number, m.Name), func(t *testing.T) {
-				if m.Number > 0 && !chosen(m.Number) {
+				if !wanted {
 					t.Skip("not among -mutants.only")
 				}
 				t.Parallel()
-				row := runRow(t, m)
+				row := runRow(t, c, m)
 				mu.Lock()
-				defer mu.Unlock()
 				rows = append(rows, row)
+				mu.Unlock()
+				requireNoticed(t, row)
 			})
 		}
 	})
@@ -53,9 +60,8 @@ func TestMutantMatrix(t *testing.T) {
 	t.Log("\n" + matrixText(rows))
 }
 
-func runRow(t *testing.T, m mutant.Mutant) matrixRow {
+func runRow(t *testing.T, c *kafkatest.Cluster, m mutant.Mutant) matrixRow {
 	t.Helper()
-	c := kafkatest.Real(t, kafkatest.Config{Nodes: max(1, m.Brokers)})
 	behind := runBehind
 	if m.Readers {
 		behind = runReadersBehind
@@ -63,8 +69,33 @@ func runRow(t *testing.T, m mutant.Mutant) matrixRow {
 	row := matrixRow{number: m.Number, name: m.Name, kills: slices.Concat(m.Kills, m.Warns), cells: map[string]Outcome{}}
 	for _, r := range behind(t, c, m.Make(), Config{Slow: m.Slow}).Results {
 		row.cells[r.ID] = r.Outcome
+		if r.Outcome == Inconclusive {
+			t.Logf("%s: %s", r.ID, r.Reason)
+		}
 	}
 	return row
+}
+
+// requireNoticed is what can be asked of any row: those that are named for a
+// damage are asked one by one in [TestMutantsAreKilled], on a less busy cluster.
+func requireNoticed(t *testing.T, row matrixRow) {
+	t.Helper()
+	var noticed []string
+	for id, o := range row.cells {
+		if o == Fail || o == Warn {
+			noticed = append(noticed, id)
+		}
+	}
+	slices.Sort(noticed)
+	t.Log("noticed by", noticed)
+	ran := func(id string) bool { return row.cells[id] != "" && row.cells[id] != Skip }
+	switch {
+	case row.number == 0:
+		require.Empty(t, noticed)
+	case slices.ContainsFunc(row.kills, ran):
+		named := func(id string) bool { return slices.Contains(row.kills, id) }
+		require.True(t, slices.ContainsFunc(noticed, named), "of %v none noticed", row.kills)
+	}
 }
 
 // marks are the outcomes in the matrix.
