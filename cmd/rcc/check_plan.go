@@ -39,7 +39,6 @@ type checkPlan struct {
 	ACLs       []string                  `json:"acls"`
 
 	named   bool // IDs were given
-	keep    bool
 	reuse   bool
 	rate    float64
 	brokers string
@@ -71,7 +70,7 @@ func (a *app) checkPlan(ctx context.Context, f *checkFlags) error {
 		return err
 	}
 	a.tellNotes()
-	plan := a.newCheckPlan(examination, f, seeds)
+	plan := a.newCheckPlan(examination, f, seeds, false)
 	return a.write(func(w io.Writer) error {
 		if a.wantJSON() {
 			return json.NewEncoder(w).Encode(plan)
@@ -81,7 +80,8 @@ func (a *app) checkPlan(ctx context.Context, f *checkFlags) error {
 	})
 }
 
-func (a *app) newCheckPlan(e *conformance.Examination, f *checkFlags, seeds []string) *checkPlan {
+// newCheckPlan is what a run would do, which may keep its topics and groups.
+func (a *app) newCheckPlan(e *conformance.Examination, f *checkFlags, seeds []string, keep bool) *checkPlan {
 	p := &checkPlan{
 		Schema: checkPlanSchema, Suite: conformance.SuiteVersion, Profile: f.profile.value,
 		Cluster: e.Cluster, Scenarios: []string{}, Skipped: map[string]string{}, Unmeasured: []string{},
@@ -110,7 +110,7 @@ func (a *app) newCheckPlan(e *conformance.Examination, f *checkFlags, seeds []st
 	p.Unmeasured = append(p.Unmeasured, unmeasured...)
 	p.slowDown()
 	p.ACLs = p.acls()
-	p.Leaves = p.leaves()
+	p.Leaves = p.leaves(keep)
 	p.command = a.checkCommand(f, strings.Join(f.ids, " "), false, append(f.planOnly(), "--yes")...)
 	return p
 }
@@ -144,12 +144,12 @@ func (f *checkFlags) planOnly() []string {
 }
 
 // leaves says what stays behind after a run.
-func (p *checkPlan) leaves() []string {
+func (p *checkPlan) leaves(keep bool) []string {
 	lines := []string{}
 	switch {
 	case len(p.Scenarios) == 0:
 		return lines
-	case p.keep:
+	case keep:
 		lines = append(lines, "everything: --keep")
 	default:
 		if p.lacks("DeleteTopics") {

@@ -41,7 +41,7 @@ func (p *checkPlan) text() string {
 	}
 	row("names", "all begin with %s<run ID>-; no other topic, group or transactional ID of yours", p.Prefix)
 	row("", "is written, changed or removed")
-	for i, what := range p.leaves() {
+	for i, what := range p.Leaves {
 		for j, line := range wrap(strings.Fields(what), " ", planWidth) {
 			row([]string{"leaves", ""}[min(i+j, 1)], "%s", line)
 		}

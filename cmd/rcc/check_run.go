@@ -145,11 +145,14 @@ func (a *app) checkRun(ctx context.Context, f *checkRunFlags) error {
 	if err != nil {
 		return a.notJudged(ctx, seeds, err)
 	}
+	plan := a.newCheckPlan(outline, f.checkFlags, seeds, f.keep)
 	if f.local == "" && !f.yes {
-		if err := a.confirmRun(ctx, outline, f, seeds); err != nil {
+		if err := a.confirmRun(ctx, plan); err != nil {
 			return err
 		}
 	}
+	a.begin("checking %s: %s, about %s; run %s, seed %d", strings.Join(seeds, ","),
+		plural(int64(len(plan.Scenarios)), "scenario"), roughly(f.within(plan.Time)), config.RunID, config.Seed)
 	return a.judge(ctx, f, config, outline, seeds)
 }
 
@@ -176,8 +179,6 @@ func (a *app) openTarget(ctx context.Context, f *checkRunFlags, config *conforma
 
 // judge runs the scenarios and reports.
 func (a *app) judge(ctx context.Context, f *checkRunFlags, config conformance.Config, outline *conformance.Examination, seeds []string) error {
-	a.begin("checking %s: %s, about %s; run %s, seed %d", strings.Join(seeds, ","),
-		plural(int64(len(outline.Running())), "scenario"), roughly(f.within(a.newCheckPlan(outline, f.checkFlags, seeds).Time)), config.RunID, config.Seed)
 	if f.profileIgnored() {
 		a.say("--profile %s chooses nothing where IDs are given", f.profile.value)
 	}

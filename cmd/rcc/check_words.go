@@ -11,12 +11,10 @@ import (
 )
 
 // confirmRun shows the plan and asks.
-func (a *app) confirmRun(ctx context.Context, outline *conformance.Examination, f *checkRunFlags, seeds []string) error {
+func (a *app) confirmRun(ctx context.Context, plan *checkPlan) error {
 	if !isTerminal(a.stdin) || !isTerminal(a.stderr) {
 		return &usageError{err: fmt.Errorf("a run makes topics on the cluster, and nobody confirmed it"), hint: "look at the plan (rcc check -b HOST:PORT), then give --yes"}
 	}
-	plan := a.newCheckPlan(outline, f.checkFlags, seeds)
-	plan.keep = f.keep
 	_, _ = io.WriteString(a.stderr, plan.text())
 	return a.ask(ctx, "\nrun it now? [y/N] ")
 }

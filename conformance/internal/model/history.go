@@ -72,9 +72,11 @@ func (h *History) leave(v *View) {
 }
 
 // wentBack compares two answers. fresh says that the leader's high watermark has
-// not moved since it was elected: Apache Kafka 4.4.0 works its last stable offset
-// out anew with the first append, and then holds transactions whose markers it
-// had copied for open until the watermark moves.
+// not moved since it was elected. Apache Kafka (UnifiedLog.truncateTo) rebuilds
+// what it knows of producers when it truncates as a follower, without regard to
+// the high watermark: transactions that ended below it then wait for it to move
+// again, and the first append as a leader takes the last stable offset back to
+// them.
 func wentBack(before, v *View, fresh bool) []Breach {
 	var out []Breach
 	check := func(name string, was, is int64) {
