@@ -32,18 +32,35 @@ func (t *trial) safety() Class {
 	return t.scenario.Class
 }
 
+// expectSafe is expectAs for what nothing that comes late explains: that an
+// acknowledged record is there, and that nothing is given out that must not be.
+func (t *trial) expectSafe(class Class, ok bool, p model.Partition, offset int64, expected, observed string) bool {
+	if !ok {
+		f := t.finding(p, offset, expected, observed)
+		f.unsafe = true
+		t.weigh(class, f)
+	}
+	return ok
+}
+
 func (t *trial) reportAs(class Class, p model.Partition, offset int64, expected, observed string) {
-	t.weigh(class, Finding{
+	t.weigh(class, t.finding(p, offset, expected, observed))
+}
+
+// finding is one about what the scenario requires.
+func (t *trial) finding(p model.Partition, offset int64, expected, observed string) Finding {
+	return Finding{
 		Requirement: t.scenario.Requirement, Consequence: t.scenario.Consequence,
 		Topic: p.Topic, Partition: p.Index, Offset: offset,
 		Expected: expected, Observed: observed,
-	})
+	}
 }
 
 // weigh reports what an assertion of the scenario missed. It weighs as a class
 // says.
 func (t *trial) weigh(class Class, f Finding) {
-	f.own, f.late = true, class == Live || t.isLate()
+	f.own, f.late = true, class == Live
+	f.doubtful = !f.late && !f.unsafe && t.isLate()
 	switch class {
 	case Must, Live:
 		f.Outcome = Fail
@@ -142,14 +159,15 @@ func (t *trial) wantOffsetsAs(class Class, p model.Partition, what string, got, 
 		return
 	}
 	extra, lost := model.Difference(got, want)
-	at := int64(-1)
+	expected, observed := what+": offsets "+model.Spans(want), "offsets "+model.Spans(got)
 	switch {
 	case len(extra) > 0:
-		at = extra[0]
+		t.expectSafe(class, false, p, extra[0], expected, observed)
 	case len(lost) > 0:
-		at = lost[0]
+		t.reportAs(class, p, lost[0], expected, observed)
+	default: // in another order
+		t.expectSafe(class, false, p, -1, expected, observed)
 	}
-	t.expectAs(class, false, p, at, what+": offsets "+model.Spans(want), "offsets "+model.Spans(got))
 }
 
 // wantDelivered asserts what a client that follows the lists gets at

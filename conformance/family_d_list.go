@@ -21,12 +21,11 @@ func listedTransactions(t *trial) {
 	ended.write(p, 1)
 	ended.commit()
 	open.write(p, 1)
-	byID := t.listTransactions(transactionFilter{ids: []int64{endedID, idle.id, open.id}})
-	t.witness(len(byID) == 3, "ListTransactions by three producer IDs gives %v", byID)
-
+	t.witness(true, "")
 	list := func(what string, f transactionFilter, want ...*producer) {
 		t.wantInTransactionList(p, what, t.listTransactions(f), want...)
 	}
+	list("three producer IDs", transactionFilter{ids: []int64{endedID, idle.id, open.id}}, ended, idle, open)
 	list("one producer ID", transactionFilter{ids: []int64{open.id}}, open)
 	list("state Ongoing", transactionFilter{states: []string{stateOngoing}}, open)
 	t.until(t.bound(settled), "the end of a transaction", func() bool { return !t.describedUnfinished(ended) })

@@ -143,7 +143,7 @@ func (t *trial) wantWhole(ps []model.Partition, logs [2]*model.Log, r round) (wh
 	var fates [2]model.Fate
 	for k, l := range logs {
 		at, ok := l.Find(r.value[k])
-		if !t.expect(ok, ps[k], r.value[k], "the acknowledged record of "+r.gen.String(), "none at its offset") {
+		if !t.expectSafe(t.safety(), ok, ps[k], r.value[k], "the acknowledged record of "+r.gen.String(), "none at its offset") {
 			return false
 		}
 		fates[k] = l.Fate(at)

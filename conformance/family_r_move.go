@@ -195,7 +195,7 @@ func (t *trial) wantWholeDeed(d *deed, logs map[model.Partition]*model.Log) {
 		l := logs[p]
 		for _, base := range d.bases[p] {
 			at, ok := l.Find(base)
-			if !t.expectAs(Must, ok && l.Batches[at].ProducerID == d.gen.id && !l.Batches[at].Control(), p, base,
+			if !t.expectSafe(Must, ok && l.Batches[at].ProducerID == d.gen.id && !l.Batches[at].Control(), p, base,
 				fmt.Sprintf("the acknowledged batch of %s", d.gen), l.String()) {
 				return
 			}
@@ -203,7 +203,11 @@ func (t *trial) wantWholeDeed(d *deed, logs map[model.Partition]*model.Log) {
 			if want == model.Open {
 				want = fate // whatever it is, it is the same everywhere
 			}
-			if !t.expectAs(Must, fate == want && fate != model.Open, p, base, fmt.Sprintf("%s is %s as a whole", d.gen, want),
+			expect := t.expectSafe
+			if fate == model.Open || want == model.Open {
+				expect = t.expectAs
+			}
+			if !expect(Must, fate == want && fate != model.Open, p, base, fmt.Sprintf("%s is %s as a whole", d.gen, want),
 				fmt.Sprintf("%s at %d of %s", fate, base, p)) {
 				return
 			}

@@ -151,8 +151,8 @@ func (x *randomRun) judgeClients(i int, found []history.Anomaly, shown string) {
 
 // report makes a finding of an anomaly.
 func (x *randomRun) report(subject Subject, a history.Anomaly, shown string) {
-	class := Must
-	if a.Kind == history.Stuck {
+	class, stuck := Must, a.Kind == history.Stuck
+	if stuck {
 		class = Live
 	}
 	p := x.ps[a.Partition]
@@ -160,5 +160,6 @@ func (x *randomRun) report(subject Subject, a history.Anomaly, shown string) {
 		Subject: subject, Requirement: x.t.scenario.Requirement, Consequence: x.t.scenario.Consequence,
 		Topic: p.Topic, Partition: p.Index, Offset: a.Offset, Expected: a.Expected,
 		Observed: fmt.Sprintf("%s: %s; %s", a.Kind, a.Observed, shown), Exchanges: x.evidence[a.Partition],
+		unsafe: !stuck,
 	})
 }

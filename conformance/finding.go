@@ -33,8 +33,10 @@ type Finding struct {
 
 	views []*model.View // what Answers are made of
 
-	own  bool // an assertion of the scenario
-	late bool // it may be for a bound on time alone
+	own      bool // an assertion of the scenario
+	late     bool // it may be for a bound on time alone
+	doubtful bool // a bound on time was over before, which may explain it
+	unsafe   bool // nothing that comes late explains it
 }
 
 // Result is what became of one scenario.
@@ -48,6 +50,7 @@ type Result struct {
 	Duration  time.Duration `json:"duration_ns"`
 	Levels    []string      `json:"levels,omitempty"`       // the protocol versions that it ran with
 	Facts     []string      `json:"observations,omitempty"` // observed and legal
+	Flaky     bool          `json:"flaky,omitempty"`        // the cluster missed bounds on time, and not when they were doubled
 	Findings  []Finding     `json:"findings,omitempty"`
 	Throttled time.Duration `json:"throttled_ns,omitempty"` // what the brokers asked the client to wait
 	Seed      uint64        `json:"seed"`
@@ -94,13 +97,26 @@ func (r *Result) add(f Finding) {
 func (r *Result) missedInTime() (observed string) {
 	for i := range r.Findings {
 		switch f := &r.Findings[i]; {
-		case f.Outcome == Fail && !f.late:
+		case f.Outcome == Fail && !f.late && !f.doubtful:
 			return ""
 		case f.Outcome == Fail && observed == "":
 			observed = f.Observed
 		}
 	}
 	return observed
+}
+
+// doubtful are the failures that a bound that was over may explain, lowered:
+// they are no proof. Where nothing explains them in the end, they are no trifle
+// either.
+func (r *Result) doubtful() (out []Finding) {
+	for _, f := range r.Findings {
+		if f.doubtful && f.Outcome == Fail {
+			f.Outcome = Inconclusive
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // unwitnessed lowers what the scenario's own assertions missed: in a situation

@@ -70,6 +70,8 @@ func TestOutcomesOfScripts(t *testing.T) {
 		{"skipped after a miss", scenario(func(t *trial) { miss(Must)(t); t.skip(ReasonRefused, "x") }), Fail, ReasonRefused},
 		{"undecided", scenario(func(t *trial) { t.undecided("it is %d", 7) }), Inconclusive, "it is 7"},
 		{"undecided after a miss", scenario(func(t *trial) { miss(Must)(t); t.undecided("x") }), Fail, "x"},
+		{"a reader that is not judged", scenario(func(t *trial) { seen(t); t.unread("client %s", "x") }), Inconclusive, "client x"},
+		{"a miss of the cluster, and a reader that is not judged", scenario(func(t *trial) { miss(Must)(t); t.unread("client x") }), Fail, "client x"},
 		{"undecided after a warning", scenario(func(t *trial) { miss(Should)(t); t.undecided("x") }), Inconclusive, "x"},
 		{"not allowed", scenario(func(t *trial) { t.refused("create topic", nil, kerr.TopicAuthorizationFailed.Code) }), Skip, ReasonNotAuthorized},
 		{"declined by a policy", scenario(func(t *trial) { t.declined("create topic", nil, kerr.PolicyViolation.Code) }), Skip, ReasonRefused},
@@ -204,7 +206,34 @@ func TestSecondChances(t *testing.T) {
 				t.beLate()
 			}
 			t.expect(!first, nowhere, -1, "e", "o")
-		}, 2, Warn, "flaky"},
+		}, 2, Inconclusive, "not again with its bounds doubled"},
+		{"MUST, missed after a bound was over, and skipped the second time", Must, func(t *trial, first bool) {
+			if !first {
+				t.skip(ReasonRefused, "x")
+			}
+			t.beLate()
+			t.expect(false, nowhere, -1, "e", "o")
+		}, 2, Inconclusive, "could not be tried again: config-refused"},
+		{"MUST, unsafe after a bound was over", Must, func(t *trial, first bool) {
+			t.beLate()
+			t.expectSafe(Must, !first, nowhere, -1, "e", "o")
+		}, 1, Fail, ""},
+		{"MUST, something given out after a bound was over that was not to be", Must, func(t *trial, first bool) {
+			p := t.partition()
+			t.plain(p, 1)
+			t.beLate()
+			if first {
+				t.wantDelivered(p, 0)
+			}
+		}, 1, Fail, ""},
+		{"MUST, something not given out after a bound was over", Must, func(t *trial, first bool) {
+			p := t.partition()
+			t.plain(p, 1)
+			if first {
+				t.beLate()
+				t.wantDelivered(p, 0, 0, 1)
+			}
+		}, 2, Inconclusive, "not again with its bounds doubled"},
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			runs := 0
@@ -221,6 +250,11 @@ func TestSecondChances(t *testing.T) {
 			if k.want == Warn {
 				require.Empty(t, r.Findings)
 				require.True(t, strings.HasPrefix(r.Facts[0], "at first: "), r.Facts)
+			}
+			require.Equal(t, k.runs == 2 && k.want != Fail, r.Flaky)
+			if strings.Contains(k.name, "after a bound was over") && k.want == Inconclusive {
+				require.Len(t, r.Findings, 1, "the evidence stays")
+				require.Equal(t, Inconclusive, r.Findings[0].Outcome)
 			}
 		})
 	}

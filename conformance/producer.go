@@ -54,7 +54,7 @@ func (t *trial) newID() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.names++
-	return fmt.Sprintf("%s%s-x%d", t.run.config.Prefix(), t.label(), t.names)
+	return fmt.Sprintf("%s%d", t.idPrefix(), t.names)
 }
 
 // producerFor makes a producer under a transactional ID, which ends what an

@@ -145,7 +145,8 @@ func (r *run) one(ctx context.Context, s *Scenario, begin time.Time) Result {
 
 // retried gives a scenario that failed for its bounds on time alone a second
 // chance, with the bounds doubled: a busy machine misses bounds too. What is
-// skipped then has not had it.
+// skipped then has not had it. What was missed after a bound was over, and was
+// no matter of time itself, is not made up for by it.
 func (r *run) retried(ctx context.Context, s *Scenario, level Level) Result {
 	first := r.trial(ctx, s, level, 1)
 	missed := first.missedInTime()
@@ -156,13 +157,20 @@ func (r *run) retried(ctx context.Context, s *Scenario, level Level) Result {
 	second.Duration += first.Duration
 	second.Made.add(*first.Made)
 	second.Facts = append(second.Facts, "at first: "+missed)
-	switch second.Outcome {
-	case Pass, Warn:
-		second.Outcome, second.Reason, second.Detail = Warn, "flaky: passed with its bounds doubled", ""
-	case Skip:
+	second.Flaky = first.Of(OfCluster, Fail) && !second.Of(OfCluster, Fail)
+	doubtful := first.doubtful()
+	switch {
+	case second.Outcome == Fail:
+		return second
+	case second.Outcome == Skip:
 		second.Outcome, second.Reason = Inconclusive, "missed its bounds, and could not be tried again: "+second.Reason
-	case Fail, Inconclusive:
+	case second.Outcome == Inconclusive:
+	case len(doubtful) > 0:
+		second.Outcome, second.Reason, second.Detail = Inconclusive, "missed after a bound was over, and not again with its bounds doubled", ""
+	default:
+		second.Outcome, second.Reason, second.Detail = Warn, "flaky: passed with its bounds doubled", ""
 	}
+	second.Findings = append(second.Findings, doubtful...)
 	return second
 }
 
@@ -240,6 +248,7 @@ func (r *Result) merge(level Level, of Result) {
 		of.skippedAt([]string{level.String()})
 	}
 	r.Levels = append(r.Levels, level.String())
+	r.Flaky = r.Flaky || of.Flaky
 	r.Duration += of.Duration
 	r.Throttled += of.Throttled
 	if of.Made != nil {

@@ -41,6 +41,7 @@ type trial struct {
 	result    Result
 	witnessed bool
 	missing   string               // what a witness did not see
+	unjudged  string               // why a reader was not judged
 	names     int                  // of transactional IDs so far
 	values    int                  // written so far
 	endings   map[string]time.Time // by transactional ID, when something was last sent that may end its transaction
@@ -128,6 +129,16 @@ func (t *trial) witness(ok bool, format string, args ...any) {
 	t.witnessed = true
 	if !ok && t.missing == "" {
 		t.missing = fmt.Sprintf(format, args...)
+	}
+}
+
+// unread says why a reader was not judged. What was found about the cluster
+// stands all the same.
+func (t *trial) unread(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.unjudged == "" {
+		t.unjudged = fmt.Sprintf(format, args...)
 	}
 }
 
@@ -248,6 +259,8 @@ func (t *trial) conclude(end *stopped) {
 		r.Outcome, r.Reason = Inconclusive, "no witness: "+t.missing
 	case !t.witnessed:
 		r.Outcome, r.Reason = Inconclusive, "no witness"
+	case t.unjudged != "":
+		r.Outcome, r.Reason = Inconclusive, t.unjudged
 	}
 	if t.missing != "" {
 		r.unwitnessed()

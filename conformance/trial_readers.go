@@ -58,7 +58,7 @@ func (t *trial) open(c Client, a Assignment) *reading {
 		return err
 	})
 	if err != nil {
-		t.witness(false, "client %s cannot be opened: %v", c.Name(), err)
+		t.unread("client %s cannot be opened: %v", c.Name(), err)
 		return nil
 	}
 	return r

@@ -105,5 +105,5 @@ func (t *trial) listTransactionsAt(broker int32, req *kmsg.ListTransactionsReque
 
 // idPrefix begins the names of the trial's transactional IDs.
 func (t *trial) idPrefix() string {
-	return t.run.config.Prefix() + t.scenario.ID + "-" + t.level.String() + "-"
+	return t.run.config.Prefix() + t.label() + "-x"
 }

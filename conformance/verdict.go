@@ -96,7 +96,7 @@ func (r *Result) failed(strict bool) bool {
 	if r.Of(OfCluster, Fail) {
 		return true
 	}
-	return strict && (r.Of(OfCluster, Warn) || r.Outcome == Warn && len(r.Findings) == 0)
+	return strict && (r.Of(OfCluster, Warn) || r.Flaky)
 }
 
 // undecided reports whether the result leaves open what has to be decided: by

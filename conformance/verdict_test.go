@@ -46,7 +46,7 @@ func TestVerdictFollowsFromResults(t *testing.T) {
 		},
 		{
 			name:   "flaky, strictly",
-			result: Result{ID: "L-04", Class: Live, Outcome: Warn, Reason: "flaky"},
+			result: Result{ID: "L-04", Class: Live, Outcome: Warn, Reason: "flaky", Flaky: true},
 			terms:  Terms{Strict: true}, want: Verdict{Failed: []string{"L-04"}}, findings: true, judged: true,
 		},
 		{

@@ -153,7 +153,7 @@ func (s *statement) take(r *conformance.Result) {
 	case r.Of(conformance.OfCluster, conformance.Fail):
 		s.failed = append(s.failed, r.ID+": "+firstObserved(r))
 	case !r.Class.Required() || r.Decided(): // what failed is a client
-	case r.Outcome == conformance.Skip && r.Reason == conformance.ReasonNoLevel:
+	case r.Outcome == conformance.Skip && (r.Reason == conformance.ReasonNoLevel || r.Reason == conformance.ReasonNotBuilt):
 	default:
 		s.open = append(s.open, fmt.Sprintf("%s was not decided (%s): %s", r.ID, r.Outcome, r.Why()))
 	}
