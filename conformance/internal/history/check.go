@@ -20,6 +20,8 @@ type Checker struct {
 	found    []Anomaly
 	unjudged int
 	hidden   int
+
+	showsAborted bool // the log had records of a transaction that was aborted
 }
 
 // NewChecker begins to judge a history, by its number, in some partitions.

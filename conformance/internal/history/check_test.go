@@ -285,6 +285,21 @@ func TestAnomalies(t *testing.T) {
 			s.txns["a"].Dead()
 			s.marked("a", 0, 1, Aborted)
 		}, nil, ""},
+		{"a commit without an answer that was aborted, where read_uncommitted hides that", func(s *story) {
+			s.begin("a", 1, Commit, 1)
+			s.txns["a"].Acknowledged(0, 0)
+			s.txns["a"].Committing(t0)
+			s.marked("a", 0, 1, Aborted)
+		}, nil, ""},
+		{"the same where aborted records are shown", func(s *story) {
+			s.begin("z", 3, Abort, 1)
+			s.logged("z", 0, 0)
+			s.marked("z", 0, 1, Aborted)
+			s.begin("a", 1, Commit, 1)
+			s.txns["a"].Acknowledged(0, 2)
+			s.txns["a"].Committing(t0)
+			s.marked("a", 0, 3, Aborted)
+		}, []Kind{Lost}, ""},
 		{"duplicate", func(s *story) {
 			s.begin("a", 1, Commit, 1)
 			s.logged("a", 0, 0)

@@ -34,6 +34,7 @@ func (r *Reader) Marked(partition int, producerID, offset int64, fate Fate) {
 			c.accuse(p, Torn, "", offset, "one marker, or equal ones: it is "+p.logged.String(), "records of it that are "+fate.String())
 		}
 		p.logged = fate
+		c.showsAborted = c.showsAborted || fate == Aborted
 		c.weigh(p)
 	}
 	delete(r.open[partition], producerID)

@@ -191,9 +191,11 @@ func (r *Reader) miss(p *part, from, to uint64) {
 }
 
 // missing judges an acknowledged batch that the log does not have. Clusters may
-// hide at read_uncommitted what is aborted.
+// hide at read_uncommitted what is aborted, and a commit without an answer may
+// have come to that; a cluster that showed some of it hides nothing.
 func (c *Checker) missing(p *part, b *batch) {
-	if p.txn.told == dead || p.logged == Aborted || !p.txn.ending.mayShow() {
+	perhaps := p.txn.told == committing && p.txn.ending != Plain && p.inLog == 0 && !c.showsAborted
+	if p.txn.told == dead || p.logged == Aborted || !p.txn.ending.mayShow() || perhaps {
 		c.hidden += b.n
 		return
 	}
