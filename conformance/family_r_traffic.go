@@ -45,24 +45,47 @@ type trafficWriter struct {
 // work writes until it is told to stop. Each transaction has an epoch of its
 // own: what was sent for an older one and comes late is refused.
 func (w *trafficWriter) work(stop *atomic.Bool) {
-	t := w.traffic.t
-	for n := 0; !stop.Load(); n++ {
-		begun := time.Now()
-		p := t.producerFor(w.name, longestTimeout)
-		d := t.deed(p)
-		for k := range 2 {
-			to := w.traffic.ps[(w.first+n+k)%len(w.traffic.ps)]
-			if r := d.tryJoinAndWrite(to); !r.ok() {
-				d.cutShort("Produce to "+to.String(), r)
-				break
-			}
-		}
-		if len(d.order) == 2 {
-			d.end(n%3 > 0)
-		}
+	n := 0
+	w.traffic.keepOn(stop, func() { w.transact(n); n++ })
+}
+
+// transact is one transaction.
+func (w *trafficWriter) transact(n int) {
+	t, begun := w.traffic.t, time.Now()
+	p := t.producerFor(w.name, longestTimeout)
+	d := t.deed(p)
+	defer func() { // what stops in between is known as far as it got
 		w.mu.Lock()
+		defer w.mu.Unlock()
 		w.deeds, w.begun = append(w.deeds, d), append(w.begun, begun)
-		w.mu.Unlock()
+	}()
+	for k := range 2 {
+		to := w.traffic.ps[(w.first+n+k)%len(w.traffic.ps)]
+		if r := d.tryJoinAndWrite(to); !r.ok() {
+			d.cutShort("Produce to "+to.String(), r)
+			break
+		}
+	}
+	if len(d.order) == 2 {
+		d.end(n%3 > 0)
+	}
+}
+
+// keepOn does something again and again until it is told to stop. That a step
+// gets no answer decides nothing: whether all goes on in time is asked in the
+// end, see awaitProgress.
+func (l *traffic) keepOn(stop *atomic.Bool, step func()) {
+	t := l.t
+	for !stop.Load() {
+		end := t.guarded(step)
+		if end == nil {
+			continue
+		}
+		if end.outcome != Inconclusive || end.crashed || t.ctx.Err() != nil {
+			panic(*end)
+		}
+		t.factOnce("producers or readers began anew: " + end.reason)
+		t.pause(retryPause, "another attempt")
 	}
 }
 
@@ -141,7 +164,7 @@ type trafficReader struct {
 func (r *trafficReader) follow(stop *atomic.Bool) {
 	t := r.traffic.t
 	spec := fetchSpec{isolation: model.ReadCommitted, lane: "follower " + r.p.String(), maxWait: longWait}
-	for !stop.Load() {
+	r.traffic.keepOn(stop, func() {
 		from := r.position.Load()
 		a := t.fetch(r.p, from, spec)
 		t.wantReadable(a)
@@ -153,7 +176,7 @@ func (r *trafficReader) follow(stop *atomic.Bool) {
 			r.seen = append(r.seen, glimpse{from: from, end: a.End(), got: got, at: a.Received})
 			r.position.Store(a.End())
 		}
-	}
+	})
 }
 
 // wantSafe asserts, after everything, that each transaction is whole, and that

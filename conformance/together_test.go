@@ -33,7 +33,7 @@ func TestTogetherTheFirstCauseCounts(t *testing.T) {
 		)
 	})
 	require.Less(t, time.Since(begin), 30*time.Second)
-	require.Equal(t, &stopped{Skip, ReasonRefused, "x"}, end)
+	require.Equal(t, &stopped{outcome: Skip, reason: ReasonRefused, detail: "x"}, end)
 	require.NoError(t, tr.ctx.Err(), "the script itself may go on to its judgement")
 }
 

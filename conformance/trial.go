@@ -61,6 +61,7 @@ type stopped struct {
 	outcome Outcome
 	reason  string
 	detail  string // see [Result.Detail]
+	crashed bool   // by a panic of the checker's own
 }
 
 // stop ends the script with an outcome, on top of what was found so far.
@@ -69,7 +70,9 @@ func (t *trial) stop(outcome Outcome, reason string) {
 }
 
 // skip ends the script: the cluster cannot do, or refuses, what it needs.
-func (t *trial) skip(reason, detail string) { panic(stopped{Skip, reason, detail}) }
+func (t *trial) skip(reason, detail string) {
+	panic(stopped{outcome: Skip, reason: reason, detail: detail})
+}
 
 // undecided ends the script: what it needs did not work.
 func (t *trial) undecided(format string, args ...any) {
@@ -239,7 +242,7 @@ func (t *trial) guarded(part func()) (end *stopped) {
 				Requirement: "the checker does not fail",
 				Expected:    "a verdict", Observed: fmt.Sprintf("panic: %v\n%s", cause, debug.Stack()),
 			})
-			end = &stopped{outcome: Inconclusive, reason: fmt.Sprintf("the checker failed: %v", cause)}
+			end = &stopped{outcome: Inconclusive, reason: fmt.Sprintf("the checker failed: %v", cause), crashed: true}
 		}
 	}()
 	part()
