@@ -51,7 +51,7 @@ func (t *trial) recreate(p model.Partition) {
 	before := t.topicID(p)
 	t.deleteTopic(p.Topic)
 	t.bury(p)
-	t.create(p.Topic, 1, nil)
+	t.createAs(p.Topic, 1, nil, true)
 	t.refresh(p)
 	after := t.topicID(p)
 	t.witness(before == [16]byte{} || after != before, "topic %s has its ID of before", p.Topic)

@@ -6,9 +6,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/readcommitted/conformance/internal/model"
+	"example.com/readcommitted/conformance/internal/mutant"
 	"example.com/readcommitted/internal/batchtest"
 	"example.com/readcommitted/internal/kafkatest"
 )
@@ -189,4 +192,29 @@ func TestABuriedPartitionIsForgotten(t *testing.T) {
 	require.Len(t, slices.Collect(maps.Keys(tr.places)), 2)
 	require.NotEqual(t, p0, tr.views[0].Partition)
 	require.Empty(t, tr.judgeable(), "the old topic cannot be read any more")
+}
+
+// A topic that was deleted may stay for a moment where nobody sees it, and its
+// name is not free before.
+func TestTopicsThatAreDeletedSlowly(t *testing.T) {
+	t.Parallel()
+	seen := map[string]int{}
+	lingers := mutant.Damage{Keys: []kmsg.Key{kmsg.CreateTopics}, Request: func(c *mutant.Call) {
+		req := c.Request.(*kmsg.CreateTopicsRequest)
+		name := req.Topics[0].Topic
+		if seen[name]++; seen[name] == 2 || seen[name] == 3 { // made anew
+			resp := req.ResponseKind().(*kmsg.CreateTopicsResponse)
+			topic := kmsg.NewCreateTopicsResponseTopic()
+			topic.Topic, topic.ErrorCode = name, kerr.TopicAlreadyExists.Code
+			resp.Topics = append(resp.Topics, topic)
+			c.Response = resp
+		}
+	}}
+	s := scenario(func(tr *trial) {
+		p := tr.partition()
+		tr.plain(p, 2)
+		tr.recreate(p)
+	})
+	r, _ := behind(t, lingers, nil, s)
+	require.Equal(t, Pass, r.Outcome, r.Reason)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"example.com/readcommitted/conformance/internal/mutant"
 	"example.com/readcommitted/internal/kafkatest"
 )
 
@@ -79,4 +80,27 @@ func TestSharedTopics(t *testing.T) {
 		require.Equal(t, 1, n, p)
 	}
 	require.Empty(t, report.Left)
+}
+
+// A cluster is not whole again before the topics are that scenarios share.
+func TestSharedTopicsHaveToBeWholeToo(t *testing.T) {
+	t.Parallel()
+	short := mutant.Damage{Keys: []kmsg.Key{kmsg.Metadata}, Response: func(c *mutant.Call) {
+		for _, topic := range c.Response.(*kmsg.MetadataResponse).Topics {
+			for i := range topic.Partitions {
+				if topic.Topic != nil && strings.Contains(*topic.Topic, "-shared-") {
+					topic.Partitions[i].ISR = nil
+				}
+			}
+		}
+	}}
+	missing := ""
+	r, _ := behind(t, short, func(c *Config) { c.ReuseTopics = true }, scenario(func(tr *trial) {
+		tr.plain(tr.partition(), 1)
+		missing = tr.partsMissing()
+		tr.witness(true, "")
+	}))
+	require.Equal(t, Pass, r.Outcome, r.Reason)
+	require.Contains(t, missing, "-shared-")
+	require.Contains(t, missing, "in sync []")
 }

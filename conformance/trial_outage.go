@@ -125,8 +125,12 @@ func (t *trial) partsMissing() string {
 	}
 	t.mu.Lock()
 	topics := append(slices.Clone(t.topics), transactionLog)
+	for _, p := range t.order { // of topics that scenarios share
+		topics = append(topics, p.Topic)
+	}
 	t.mu.Unlock()
-	for _, topic := range topics {
+	slices.Sort(topics)
+	for _, topic := range slices.Compact(topics) {
 		for _, p := range t.describe(topic).Partitions {
 			if p.ErrorCode != 0 || p.Leader < 0 || len(p.ISR) < len(p.Replicas) {
 				return fmt.Sprintf("%s/%d: leader %d, replicas %v, in sync %v", topic, p.Partition, p.Leader, p.Replicas, p.ISR)

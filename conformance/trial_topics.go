@@ -57,6 +57,11 @@ func (t *trial) label() string {
 }
 
 func (t *trial) create(name string, partitions int32, configs []string) {
+	t.createAs(name, partitions, configs, false)
+}
+
+// createAs makes a topic; anew says that one of that name was deleted just now.
+func (t *trial) createAs(name string, partitions int32, configs []string, anew bool) {
 	if !t.run.features.has(kmsg.CreateTopics, 0) {
 		t.createByAsking(name, partitions, configs)
 		return
@@ -77,14 +82,20 @@ func (t *trial) create(name string, partitions int32, configs []string) {
 		settings.fixed[key] = value
 	}
 	req.Topics = append(req.Topics, topic)
-	t.untilCreated(req, settings, len(configs) > 0)
+	t.untilCreated(req, settings, creation{own: len(configs) > 0, anew: anew})
 	t.run.refused.learn(settings.refused)
+}
+
+// creation is what to make of the answers to CreateTopics.
+type creation struct {
+	own  bool // settings are the scenario's own, which a cluster may decline
+	anew bool // the topic may still be there: brokers with ZooKeeper delete it from their metadata first
 }
 
 // untilCreated sends the request to whoever is asked first: brokers hand it on
 // to the controller, and those that do not say so. Defaults that are refused are
-// left out; a cluster may decline settings that are the scenario's own.
-func (t *trial) untilCreated(req *kmsg.CreateTopicsRequest, settings *topicSettings, own bool) {
+// left out.
+func (t *trial) untilCreated(req *kmsg.CreateTopicsRequest, settings *topicSettings, how creation) {
 	broker, again, code := wire.Bootstrap, false, int16(0)
 	if !t.until(t.bound(settled), "the creation of a topic", func() bool {
 		req.Topics[0].Configs = settings.configs()
@@ -100,13 +111,15 @@ func (t *trial) untilCreated(req *kmsg.CreateTopicsRequest, settings *topicSetti
 		switch code = made.ErrorCode; {
 		case code == 0, code == kerr.TopicAlreadyExists.Code && again:
 			return true
+		case code == kerr.TopicAlreadyExists.Code && how.anew:
+			return false
 		case code == kerr.NotController.Code:
 			broker = t.controller()
 		case creationPasses(code):
 		case t.yields(settings, made):
 			return false
 		default:
-			t.refusedTopic(req, made, settings, own)
+			t.refusedTopic(req, made, settings, how.own)
 		}
 		again = true // an attempt may have been carried out in spite of its error
 		return false
