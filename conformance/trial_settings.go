@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -21,6 +22,21 @@ func (t *trial) brokerSetting(broker int32, name string) (value int64, ok bool) 
 	}
 	value, err := strconv.ParseInt(*told, 10, 64)
 	return value, err == nil
+}
+
+// withheld reports whether a broker does not tell its settings for want of a
+// right.
+func (t *trial) withheld(broker int32, name string) bool {
+	if t.run.features.max(kmsg.DescribeConfigs, 4) < 0 {
+		return false
+	}
+	_, e := t.setting(broker, kmsg.ConfigResourceTypeBroker, strconv.Itoa(int(broker)), name)
+	if e.Err != nil {
+		return false
+	}
+	return slices.ContainsFunc(e.Response.(*kmsg.DescribeConfigsResponse).Resources, func(r kmsg.DescribeConfigsResponseResource) bool {
+		return refusal(r.ErrorCode) == ReasonNotAuthorized
+	})
 }
 
 // topicSetting is a setting of a topic as it is in force. Where the cluster

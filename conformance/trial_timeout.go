@@ -63,6 +63,10 @@ func (t *trial) untilTimeout(w *producer, began time.Time, sign func() bool) (la
 		return ""
 	}
 	millis, told := t.brokerSetting(w.coordinator(), lookInterval)
+	if !told && t.withheld(w.coordinator(), lookInterval) {
+		t.undecided("the cluster has not ended a transaction %v after its timeout of %v, and how often it looks for such (%s) is told to those with DescribeConfigs on the cluster",
+			slack, w.timeout, lookInterval)
+	}
 	more := time.Duration(millis)*time.Millisecond - usualLook
 	switch end := time.Now().Add(more); {
 	case !told:

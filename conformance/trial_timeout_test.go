@@ -5,10 +5,22 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/readcommitted/conformance/internal/mutant"
 )
+
+// notTelling is a cluster that keeps its settings from who asks.
+func notTelling() mutant.Damage {
+	return mutant.Damage{Keys: []kmsg.Key{kmsg.DescribeConfigs}, Request: func(c *mutant.Call) {
+		resp := c.Request.(*kmsg.DescribeConfigsRequest).ResponseKind().(*kmsg.DescribeConfigsResponse)
+		resource := kmsg.NewDescribeConfigsResponseResource()
+		resource.ErrorCode = kerr.ClusterAuthorizationFailed.Code
+		resp.Resources = append(resp.Resources, resource)
+		c.Response = resp
+	}}
+}
 
 // looking is a cluster that says how often it looks for transactions that timed
 // out; "": it does not say.
@@ -28,17 +40,22 @@ func looking(every string) mutant.Damage {
 	}}
 }
 
+// notToYou stands for an interval that a right is needed to know.
+const notToYou = "withheld"
+
 // A coordinator is waited for as long as its settings let it take, if the
 // scenario has the time.
 func TestCoordinatorsThatLookRarely(t *testing.T) {
 	t.Parallel()
 	const timeout = 10 * time.Millisecond
 	for name, k := range map[string]struct {
-		every string
+		every string        // or notToYou
 		after time.Duration // the sign comes
 		want  Outcome
 		what  string
 	}{
+		"told to others only":                    {notToYou, time.Hour, Inconclusive, "is told to those with DescribeConfigs"},
+		"told to others only, in time":           {notToYou, 100 * time.Millisecond, Pass, ""},
 		"in time":                                {"10000", 100 * time.Millisecond, Pass, ""},
 		"late":                                   {"10000", time.Hour, Fail, "200ms after the timeout of 10ms"},
 		"by the next look":                       {"12000", time.Second, Pass, ""},
@@ -55,7 +72,11 @@ func TestCoordinatorsThatLookRarely(t *testing.T) {
 				tr.expect(late == "", nowhere, -1, "the end by "+late, "none")
 			})
 			s.Limit = time.Hour
-			r, _ := behind(t, looking(k.every), func(c *Config) { c.Slow = 0.01 }, s)
+			settings := looking(k.every)
+			if k.every == notToYou {
+				settings = notTelling()
+			}
+			r, _ := behind(t, settings, func(c *Config) { c.Slow = 0.01 }, s)
 			require.Equal(t, k.want, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
 			require.Contains(t, r.Reason+findingsOf(r), k.what)
 		})
