@@ -163,26 +163,48 @@ func (b *book) count(fate model.Fate) int {
 	return n
 }
 
-// differs says where a log does not hold what the book says, "" if it does.
+// differs says where a log does not hold what the book says was written and
+// ended, "" if it does. That something ended the other way is none of it, see
+// [book.otherwise].
 func (b *book) differs(l *model.Log) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(l.Runs) != len(b.runs) {
 		return fmt.Sprintf("%d transactions, not %d", len(l.Runs), len(b.runs))
 	}
-	logged := map[model.Entry]*model.Run{}
-	for i := range l.Runs {
-		logged[model.Entry{ProducerID: l.Runs[i].ProducerID, FirstOffset: l.Runs[i].First}] = &l.Runs[i]
-	}
+	logged := runsByEntry(l)
 	for _, r := range b.runs {
 		first, last := r.offsets[0], r.offsets[len(r.offsets)-1]
 		in := logged[model.Entry{ProducerID: r.producerID, FirstOffset: first}]
 		switch {
 		case in == nil:
 			return fmt.Sprintf("no transaction of pid %d that begins at %d", r.producerID, first)
-		case in.Last != last || in.Fate != r.fate:
+		case in.Last != last || (in.Fate == model.Open) != (r.fate == model.Open):
 			return fmt.Sprintf("pid %d %d..%d %s, not %d..%d %s", r.producerID, in.First, in.Last, in.Fate, first, last, r.fate)
 		}
 	}
 	return ""
+}
+
+func runsByEntry(l *model.Log) map[model.Entry]*model.Run {
+	out := map[model.Entry]*model.Run{}
+	for i := range l.Runs {
+		out[model.Entry{ProducerID: l.Runs[i].ProducerID, FirstOffset: l.Runs[i].First}] = &l.Runs[i]
+	}
+	return out
+}
+
+// otherwise are the transactions that ended the other way than the cluster
+// acknowledged.
+func (b *book) otherwise(l *model.Log) (out []*model.Run) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	logged := runsByEntry(l)
+	for _, r := range b.runs {
+		in := logged[model.Entry{ProducerID: r.producerID, FirstOffset: r.offsets[0]}]
+		if in != nil && in.Fate != model.Open && r.fate != model.Open && in.Fate != r.fate {
+			out = append(out, in)
+		}
+	}
+	return out
 }

@@ -80,6 +80,53 @@ var perhapsWritten = []*kerr.Error{
 	kerr.NotLeaderForPartition, kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend, kerr.KafkaStorageError,
 }
 
+// again sends a request once more whose connection was cut before the answer: a
+// network may do that, now and then. A cluster that cuts where it should refuse
+// does so again.
+func (t *trial) again(what string, r reply) reply {
+	if !errors.Is(r.err, wire.ErrCut) {
+		return r
+	}
+	return t.retried(what, func() reply {
+		e := t.do(r.exchange.Broker, "again", r.exchange.Request)
+		if e.Err != nil {
+			return reply{exchange: e, err: e.Err}
+		}
+		return replyIn(e)
+	})
+}
+
+// replyIn is what the answer to a producer's request about one partition, or
+// about none, says.
+func replyIn(e *wire.Exchange) reply {
+	r := reply{exchange: e, code: kerr.UnknownServerError.Code} // of an answer without the partition
+	switch resp := e.Response.(type) {
+	case *kmsg.InitProducerIDResponse:
+		r.code = resp.ErrorCode
+	case *kmsg.EndTxnResponse:
+		r.code = resp.ErrorCode
+	case *kmsg.ProduceResponse:
+		for _, topic := range resp.Topics {
+			for _, p := range topic.Partitions {
+				r.code, r.base = p.ErrorCode, p.BaseOffset
+			}
+		}
+	case *kmsg.AddPartitionsToTxnResponse:
+		for _, topic := range resp.Topics {
+			for _, p := range topic.Partitions {
+				r.code = p.ErrorCode
+			}
+		}
+	case *kmsg.TxnOffsetCommitResponse:
+		for _, topic := range resp.Topics {
+			for _, p := range topic.Partitions {
+				r.code = p.ErrorCode
+			}
+		}
+	}
+	return r
+}
+
 // retried sends something again while the cluster says that it will pass, or
 // does not answer because brokers come and go. That it does not pass in time
 // decides nothing.

@@ -17,13 +17,17 @@ func (t *trial) rest(p model.Partition) {
 }
 
 // logged is the partition's log, which has to be what the book says: that is
-// the witness of every scenario with a book.
+// the witness of every scenario with a book. How a transaction ended is no
+// witness, but what the cluster has acknowledged.
 func (b *book) logged() *model.Log {
 	l := b.t.oracle(b.p)
 	what := b.differs(l)
 	b.t.witness(what == "", "the log of %s has %s", b.p, what)
 	if what != "" {
 		b.t.undecided("the log of %s is not as it was written: %s", b.p, what)
+	}
+	for _, run := range b.otherwise(l) {
+		b.t.expectSafe(Must, false, b.p, run.First, "a transaction ends as its producer was told", fmt.Sprintf("pid %d %d..%d %s", run.ProducerID, run.First, run.Last, run.Fate))
 	}
 	return l
 }

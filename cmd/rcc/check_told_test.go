@@ -95,6 +95,19 @@ func TestStatementWantsAWholeProfile(t *testing.T) {
 		require.Len(t, open, 1)
 		require.Contains(t, open[0], "not the whole profile standard was run: ")
 	}
+	unbuilt := whole()
+	unbuilt.Profile, unbuilt.Results = conformance.Extended, nil
+	for _, s := range conformance.OfProfile(conformance.Extended) {
+		r := conformance.Result{ID: s.ID, Class: s.Class, Outcome: conformance.Pass}
+		if !s.Built() {
+			r.Outcome, r.Reason = conformance.Skip, conformance.ReasonNotBuilt
+		}
+		unbuilt.Results = append(unbuilt.Results, r)
+	}
+	s = newStatement(unbuilt, &statementFlags{})
+	require.Empty(t, s.open, "what this checker does not have is no fault of the cluster's")
+	require.Contains(t, s.skipped, "S-08: not-built")
+
 	larger := whole()
 	larger.Profile = conformance.Extended
 	require.Contains(t, newStatement(larger, &statementFlags{}).open[0], "not the whole profile extended was run: ")
