@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"math"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -131,18 +132,35 @@ func parseBatch(raw []byte) (b Batch, problem string) {
 		CRCValid: crc32.Checksum(raw[crcCovers:], castagnoli) == uint32(wire.CRC),
 		Raw:      raw,
 	}
-	switch {
-	case b.Base < 0:
-		return b, fmt.Sprintf("base offset %d", b.Base)
-	case wire.LastOffsetDelta < 0, b.Last < b.Base:
-		return b, fmt.Sprintf("last offset delta %d", wire.LastOffsetDelta)
-	case b.Count < 0 || int64(b.Count) > b.Last-b.Base+1:
-		return b, fmt.Sprintf("%d records in %d offsets", b.Count, b.Last-b.Base+1)
-	}
-	if b.Control() {
+	if problem = b.oddClaim(wire.LastOffsetDelta); problem == "" && b.Control() {
 		problem = b.parseMarker()
 	}
 	return b, problem
+}
+
+// recordBytes is what a record takes at least: its length, its attributes, two
+// deltas, a key, a value and a count of headers, of one byte each.
+const recordBytes = 7
+
+// oddClaim says what the header claims that cannot be, "" for nothing. Offsets
+// and counts are relied on from here on: one past the last offset is an offset,
+// and there is no more to go through than the bytes may hold.
+func (b *Batch) oddClaim(lastDelta int32) string {
+	offsets, room := b.Last-b.Base+1, len(b.Raw)-headerBytes
+	if b.Codec() != 0 {
+		room = maxDecompressed
+	}
+	switch {
+	case b.Base < 0:
+		return fmt.Sprintf("base offset %d", b.Base)
+	case lastDelta < 0, b.Last < b.Base, b.Last == math.MaxInt64:
+		return fmt.Sprintf("last offset delta %d", lastDelta)
+	case b.Count < 0 || int64(b.Count) > offsets:
+		return fmt.Sprintf("%d records in %d offsets", b.Count, offsets)
+	case int(b.Count) > room/recordBytes:
+		return fmt.Sprintf("%d records in %d bytes", b.Count, room)
+	}
+	return ""
 }
 
 // parseMarker reads the control record. Compaction may have taken it away.

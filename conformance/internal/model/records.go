@@ -20,8 +20,9 @@ type Record struct {
 }
 
 // maxDecompressed bounds what one batch may decompress to, in bytes. What the
-// checker writes is far below.
-const maxDecompressed = 64 << 20
+// checker writes is far below. Decoded, a byte of small records or headers takes
+// up to 20.
+const maxDecompressed = 16 << 20
 
 // Records decodes the records, whose offsets ascend within the batch's. Keys and values alias the batch's bytes, or
 // what these decompressed to.
@@ -34,7 +35,7 @@ func (b *Batch) Records() ([]Record, error) {
 		}
 		raw = plain
 	}
-	records := make([]Record, 0, min(int(b.Count), len(raw)/7)) // no record is smaller
+	records := make([]Record, 0, min(int(b.Count), len(raw)/recordBytes))
 	least := b.Base
 	for i := range b.Count {
 		record, rest, err := nextRecord(raw)
@@ -64,18 +65,20 @@ func (b *Batch) Records() ([]Record, error) {
 }
 
 // Offsets are the offsets of the records, ascending. A batch that compaction
-// did not touch has a record for each of its offsets, and is not decoded.
+// did not touch has a record for each of its offsets, and is not decoded unless
+// it is compressed: a few bytes may then claim millions of records.
 func (b *Batch) Offsets() ([]int64, error) {
-	offsets := make([]int64, 0, min(int(b.Count), len(b.Raw)))
-	if int64(b.Count) == b.Last-b.Base+1 {
-		for o := b.Base; o <= b.Last; o++ {
-			offsets = append(offsets, o)
+	if b.Codec() == 0 && int64(b.Count) == b.Last-b.Base+1 {
+		offsets := make([]int64, b.Count)
+		for i := range offsets {
+			offsets[i] = b.Base + int64(i)
 		}
 		return offsets, nil
 	}
 	records, err := b.Records()
-	for _, r := range records {
-		offsets = append(offsets, r.Offset)
+	offsets := make([]int64, len(records))
+	for i, r := range records {
+		offsets[i] = r.Offset
 	}
 	return offsets, err
 }
@@ -86,10 +89,36 @@ func nextRecord(raw []byte) (record kmsg.Record, rest []byte, err error) {
 		return record, nil, errors.New("its length does not fit")
 	}
 	end := n + int(size)
+	if claimsHeaders(raw[n:end]) {
+		return record, nil, errors.New("it claims more headers than its bytes hold")
+	}
 	if err := record.UnsafeReadFrom(raw[:end]); err != nil {
 		return record, nil, err
 	}
 	return record, raw[end:], nil
+}
+
+// headerLeast is what a header takes at least: the lengths of its key and value.
+const headerLeast = 2
+
+// claimsHeaders reports whether a record, without its length, claims more headers
+// than its bytes can hold: the decoder makes room for all of them before it reads
+// one. Anything else that is wrong is for the decoder to find.
+func claimsHeaders(body []byte) bool {
+	next := func() int64 {
+		v, n := binary.Varint(body)
+		body = body[max(n, 0):]
+		return v
+	}
+	body = body[min(1, len(body)):] // attributes
+	next()                          // timestamp delta
+	next()                          // offset delta
+	for range 2 {                   // key and value
+		length := next()
+		body = body[min(max(length, 0), int64(len(body))):]
+	}
+	claimed := next()
+	return claimed > int64(len(body)/headerLeast)
 }
 
 // decompressor is a kgo client's own, since only a client's is bounded. The

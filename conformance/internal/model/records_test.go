@@ -2,6 +2,8 @@ package model_test
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math"
 	"runtime"
 	"testing"
 	"time"
@@ -91,4 +93,61 @@ func TestBombsDoNotGoOff(t *testing.T) {
 			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(size), "bytes allocated")
 		})
 	}
+}
+
+// atTheLastOffset is a batch after which there is no offset.
+func atTheLastOffset() batchtest.Batch {
+	return batchtest.Data(0, 0).Set(0, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff)
+}
+
+// What a header claims is refused before anything is made or gone through for it.
+func TestClaimsTakeNeitherMemoryNorTime(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		batch batchtest.Batch
+		want  string
+	}{
+		{"records beyond the bytes", batchtest.Data(0, 0).ClaimLastOffsetDelta(math.MaxInt32 - 1).ClaimCount(math.MaxInt32), "2147483647 records in 19 bytes"},
+		{"records beyond what may be decompressed", batchtest.Data(0, 0).Codec(batchtest.Zstd).ClaimLastOffsetDelta(math.MaxInt32 - 1).ClaimCount(math.MaxInt32), "2147483647 records in 16777216 bytes"},
+		{"the last of all offsets", atTheLastOffset(), "last offset delta 0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, _, problem := model.Parse(c.batch.Bytes())
+			require.Empty(t, got)
+			require.NotNil(t, problem)
+			require.Equal(t, c.want, problem.What)
+		})
+	}
+}
+
+// A compressed batch may claim as many records as could be decompressed. It has
+// the offsets of those that are there.
+func TestOffsetsOfCompressedBatchesAreNotClaims(t *testing.T) {
+	got, _, problem := model.Parse(batchtest.Data(5, 7).Codec(batchtest.Zstd).ClaimLastOffsetDelta(999_999).ClaimCount(1_000_000).Bytes())
+	require.Nil(t, problem)
+	offsets, err := got[0].Offsets()
+	require.Error(t, err)
+	require.Equal(t, []int64{5, 6, 7}, offsets)
+}
+
+// A record that claims a header for each of its bytes is refused before room is
+// made for these. As many headers as its bytes hold are read.
+func TestHeadersAreNotMadeForClaims(t *testing.T) {
+	const size = 1 << 20
+	record := func(headers int64) []byte {
+		body := []byte{0, 0, 0, 1, 1} // attributes, deltas, no key, no value
+		body = binary.AppendVarint(body, headers)
+		body = append(body, make([]byte, size)...) // headers with an empty key and value
+		return append(binary.AppendVarint(nil, int64(len(body))), body...)
+	}
+	read := func(headers int64) ([]model.Record, error) {
+		got, _, problem := model.Parse(batchtest.Data(0, 0).Payload(record(headers)).Bytes())
+		require.Nil(t, problem)
+		return got[0].Records()
+	}
+	records, err := read(size / 2)
+	require.NoError(t, err)
+	require.Len(t, records[0].Headers, size/2)
+	_, err = read(size/2 + 1)
+	require.ErrorContains(t, err, "more headers than its bytes hold")
 }
