@@ -88,7 +88,7 @@ func (t *trial) compressedLog(p model.Partition, c codecUnderTest, codec kgo.Com
 
 func (t *trial) judgeCompressed(p model.Partition, c codecUnderTest, fixed bool, sent []sentBatch) (compressed int) {
 	l := t.oracle(p)
-	at := placesOf(batchesOf(t.answers(p, 0, l.End, fetchSpec{isolation: model.ReadUncommitted})))
+	at := placesOf(batchesOf(t.answers(p, 0, l.End, fetchSpec{isolation: model.ReadUncommitted})), sent)
 	for _, s := range sent {
 		t.wantAsSent(p, s, c.name, at)
 		if b := at[s.base].batch; b != nil {
@@ -169,20 +169,34 @@ type placed struct {
 	err   error // the batch's records cannot be read
 }
 
-// placesOf are the records of batches by their offsets.
-func placesOf(batches []model.Batch) map[int64]placed {
+// placesOf are the records of batches by their offsets. Of a batch that cannot be
+// read there are its base and what was sent to offsets within: its header may
+// claim billions.
+func placesOf(batches []model.Batch, sent []sentBatch) map[int64]placed {
 	out := map[int64]placed{}
 	for i := range batches {
 		b := &batches[i]
 		records, err := b.Records()
+		if err != nil {
+			noteUnreadable(out, b, sent, err)
+			continue
+		}
 		for _, r := range records {
 			out[r.Offset] = placed{batch: b, value: r.Value}
 		}
-		for o := b.Base; err != nil && o <= b.Last; o++ {
-			out[o] = placed{batch: b, err: err}
-		}
 	}
 	return out
+}
+
+func noteUnreadable(at map[int64]placed, b *model.Batch, sent []sentBatch, err error) {
+	at[b.Base] = placed{batch: b, err: err}
+	for _, s := range sent {
+		for i := range s.Values {
+			if offset := s.base + int64(i); b.Base <= offset && offset <= b.Last {
+				at[offset] = placed{batch: b, err: err}
+			}
+		}
+	}
 }
 
 // wantAsSent asserts that what was sent lies, unchanged, where it was
@@ -225,7 +239,7 @@ func acknowledgedOffsets(t *trial) {
 		return
 	}
 	t.settle(p)
-	at := placesOf(batchesOf(t.answers(p, 0, t.highWatermark(p), fetchSpec{isolation: model.ReadUncommitted})))
+	at := placesOf(batchesOf(t.answers(p, 0, t.highWatermark(p), fetchSpec{isolation: model.ReadUncommitted})), sent)
 	for _, s := range sent {
 		t.wantAsSent(p, s, "acknowledged", at)
 	}

@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"cmp"
+	"maps"
+	"math"
 	"slices"
 	"testing"
 
@@ -11,6 +13,7 @@ import (
 
 	"example.com/readcommitted/conformance/internal/model"
 	"example.com/readcommitted/conformance/internal/mutant"
+	"example.com/readcommitted/internal/batchtest"
 	"example.com/readcommitted/internal/kafkatest"
 )
 
@@ -144,4 +147,20 @@ func eachPartition(resp *kmsg.FetchResponse, do func(*kmsg.FetchResponseTopicPar
 			do(&resp.Topics[i].Partitions[k])
 		}
 	}
+}
+
+// A batch that cannot be read is noted where something was sent to, whatever span
+// its header claims.
+func TestUnreadableBatchesAreNotedWhereSomethingWasSent(t *testing.T) {
+	raw := batchtest.Data(3, 3).Payload([]byte("nothing to read")).ClaimLastOffsetDelta(math.MaxInt32 - 1).Bytes()
+	batches, _, problem := model.Parse(raw)
+	require.Nil(t, problem)
+	sent := []sentBatch{
+		{model.Write{Values: [][]byte{[]byte("before")}}, 2},
+		{model.Write{Values: [][]byte{[]byte("a"), []byte("b")}}, 1 << 20},
+	}
+	at := placesOf(batches, sent)
+	require.ElementsMatch(t, []int64{3, 1 << 20, 1<<20 + 1}, slices.Collect(maps.Keys(at)))
+	require.Contains(t, sent[0].changed(at), "nothing at offset 2")
+	require.Contains(t, sent[1].changed(at), "records at offset 1048576 that cannot be read")
 }
