@@ -1,10 +1,12 @@
 package conformance
 
 import (
+	"math"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/readcommitted/conformance/internal/model"
@@ -18,24 +20,28 @@ func throttling() mutant.Damage {
 	return mutant.Damage{
 		Keys: []kmsg.Key{kmsg.Fetch},
 		Request: func(c *mutant.Call) {
-			if answers++; answers%3 != 0 {
-				return
+			if answers++; answers%3 == 0 {
+				c.Response = throttledFor(50, c.Request.(*kmsg.FetchRequest))
 			}
-			resp := kmsg.NewPtrFetchResponse()
-			resp.ThrottleMillis = 50
-			for _, topic := range c.Request.(*kmsg.FetchRequest).Topics {
-				rt := kmsg.NewFetchResponseTopic()
-				rt.Topic, rt.TopicID = topic.Topic, topic.TopicID
-				for _, p := range topic.Partitions {
-					rp := kmsg.NewFetchResponseTopicPartition()
-					rp.Partition, rp.HighWatermark = p.Partition, -1
-					rt.Partitions = append(rt.Partitions, rp)
-				}
-				resp.Topics = append(resp.Topics, rt)
-			}
-			c.Response = resp
 		},
 	}
+}
+
+// throttledFor is an answer with nothing, and a throttle of some milliseconds.
+func throttledFor(millis int32, req *kmsg.FetchRequest) *kmsg.FetchResponse {
+	resp := kmsg.NewPtrFetchResponse()
+	resp.ThrottleMillis = millis
+	for _, topic := range req.Topics {
+		rt := kmsg.NewFetchResponseTopic()
+		rt.Topic, rt.TopicID = topic.Topic, topic.TopicID
+		for _, p := range topic.Partitions {
+			rp := kmsg.NewFetchResponseTopicPartition()
+			rp.Partition, rp.HighWatermark = p.Partition, -1
+			rt.Partitions = append(rt.Partitions, rp)
+		}
+		resp.Topics = append(resp.Topics, rt)
+	}
+	return resp
 }
 
 // slow lets every answer of some requests come late.
@@ -98,6 +104,33 @@ func TestSlowAndThrottlingClustersAreNotBlamed(t *testing.T) {
 			for _, r := range report.Results {
 				require.Equal(t, Pass, r.Outcome, "%s: %s\n%s", r.ID, r.Reason, findingsOf(r))
 			}
+		})
+	}
+}
+
+// A throttle may be longer than anything goes on. It ends neither later than the
+// scenario nor than the run that somebody interrupts.
+func TestThrottlesOfParkedFetchesEndWithTheScenario(t *testing.T) {
+	t.Parallel()
+	parkedIsThrottled := mutant.Damage{Keys: []kmsg.Key{kmsg.Fetch}, Request: func(c *mutant.Call) {
+		if req := c.Request.(*kmsg.FetchRequest); req.MaxWaitMillis == int32(parkedWait.Milliseconds()) {
+			c.Response = throttledFor(math.MaxInt32, req)
+		}
+	}}
+	for name, script := range map[string]func(*trial) bool{"L-07": longPollWokenByEnd, "L-08": longPollWokenByAbort} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := scenario(func(t *trial) { t.parkedInTime(script) })
+			s.Limit = 10 * time.Second
+			c := kafkatest.Fake(t, kafkatest.Config{})
+			proxy, err := mutant.New(t.Context(), c.Addrs(), parkedIsThrottled)
+			require.NoError(t, err)
+			defer proxy.Close()
+			behind := func(config *Config) { config.Options = []kgo.Opt{kgo.SeedBrokers(proxy.Addrs()...)} }
+			r := judgedBy(t.Context(), t, c, behind, s).Results[0]
+			require.Equal(t, Inconclusive, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
+			require.Contains(t, r.Reason, "waiting for the answer to a fetch")
+			require.Less(t, r.Duration, time.Minute)
 		})
 	}
 }

@@ -26,7 +26,8 @@ type parked struct {
 	answers chan *wire.Exchange // at most one is on its way
 	running sync.WaitGroup
 
-	empty atomic.Int64 // answers without a batch so far that came early
+	empty     atomic.Int64 // answers without a batch so far that came early
+	throttled atomic.Bool  // for now: the Fetch is sent anew when that is over
 }
 
 // park sends a Fetch on a connection of its own and does not wait.
@@ -56,13 +57,30 @@ func (k *parked) send() {
 		for {
 			e := k.t.client.Do(k.ctx, broker, "parked", req)
 			wait := k.idle(e)
-			if wait == 0 || k.ctx.Err() != nil {
+			if wait == 0 {
 				k.answers <- e
 				return
 			}
-			time.Sleep(wait)
+			k.throttled.Store(e.Throttled())
+			if !k.rests(wait) {
+				return
+			}
+			k.throttled.Store(false)
 		}
 	})
+}
+
+// rests waits before the Fetch is sent anew, and reports whether it still is to
+// be: a broker may throttle for longer than anything goes on.
+func (k *parked) rests(wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-k.ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
 }
 
 // settleIn gives the broker time to take the Fetch up: more where it answers
@@ -110,7 +128,7 @@ func (k *parked) close() {
 }
 
 // answer waits for the answer; false if none came in time. The time that a
-// change of leader takes does not count, nor do throttles.
+// change of leader takes does not count, nor do throttles, whenever they began.
 func (k *parked) answer(limit time.Duration) (answer, bool) {
 	for watch := k.t.stopwatch(); ; {
 		select {
@@ -120,8 +138,13 @@ func (k *parked) answer(limit time.Duration) (answer, bool) {
 			}
 			k.send()
 			watch = k.t.stopwatch()
+		case <-k.t.ctx.Done():
+			k.t.undecided("waiting for the answer to a fetch of %s: %v", k.p, k.t.ctx.Err())
 		case <-time.After(pollPause):
-			if watch() > limit && len(k.answers) == 0 {
+			switch {
+			case k.throttled.Load():
+				watch = k.t.stopwatch()
+			case watch() > limit && len(k.answers) == 0:
 				return answer{}, false
 			}
 		}
