@@ -75,6 +75,10 @@ func (b *Batch) Transactional() bool { return b.Attributes&transactionalBit != 0
 // Control reports whether the batch holds a control record instead of data.
 func (b *Batch) Control() bool { return b.Attributes&controlBit != 0 }
 
+// AppendTime reports whether the records have the broker's time of the append,
+// which is the batch's largest timestamp, instead of their own.
+func (b *Batch) AppendTime() bool { return b.Attributes&appendTimeBit != 0 }
+
 // Codec is the number of the compression codec, 0 for none.
 func (b *Batch) Codec() int8 { return int8(b.Attributes & codecBits) }
 

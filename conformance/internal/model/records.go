@@ -48,7 +48,7 @@ func (b *Batch) Records() ([]Record, error) {
 		}
 		least = offset + 1
 		timestamp := b.BaseTimestamp + record.TimestampDelta64
-		if b.Attributes&appendTimeBit != 0 {
+		if b.AppendTime() {
 			timestamp = b.MaxTimestamp
 		}
 		records = append(records, Record{
