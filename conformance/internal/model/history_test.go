@@ -49,6 +49,10 @@ func TestBoundsAfterOneAnother(t *testing.T) {
 		{"the version has no log start", []told{{start: 2, hw: 5}, {start: -1, hw: 5}, {start: 2, hw: 5}}},
 		{"LSO above the HW of the same answer", []told{{lso: 4, hw: 3, isolation: committed}, {lso: 4, hw: 4, isolation: committed}}},
 		{"LSO above the HW of the next answer", []told{{lso: 5, hw: 3, isolation: committed}, {lso: 5, hw: 4, isolation: committed, want: "U1"}}},
+		{"HW moves while the LSO is worked out", []told{
+			{lso: 12, hw: 10, isolation: committed}, {lso: 10, hw: 12, isolation: committed}, {lso: 9, hw: 12, isolation: committed, want: "U10"},
+		}},
+		{"LSO goes back behind what was stable while HW moved", []told{{lso: 12, hw: 10, isolation: committed}, {lso: 9, hw: 12, isolation: committed, want: "U10"}}},
 		{"isolation levels do not meet", []told{{lso: 3, hw: 5, isolation: committed}, {hw: 4}}},
 		{"connections do not meet", []told{{hw: 5, conn: 1}, {hw: 4, conn: 2}, {hw: 5, conn: 1}}},
 		{"after an error the broker may not lead any more", []told{{hw: 5}, {hw: -1, code: 6}, {hw: 4}}},
