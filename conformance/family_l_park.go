@@ -17,7 +17,7 @@ func (t *trial) parkedInTime(situation func(*trial) (waited bool)) {
 			return
 		}
 	}
-	t.witness(false, "the fetch that was answered with data was sent after the end, %d times", waitTries)
+	t.witness(false, "the fetch that was answered with data was sent after the end, or waited for MaxWait, %d times", waitTries)
 }
 
 func longPollWokenByEnd(t *trial) bool {
@@ -29,7 +29,7 @@ func longPollWokenByEnd(t *trial) bool {
 	if !t.wantStable(p, 1) {
 		return true
 	}
-	poll := t.parkForData(p, 1, fetchSpec{isolation: model.ReadCommitted, maxWait: parkedWait})
+	poll := t.parkForData(p, 1, fetchSpec{isolation: model.ReadCommitted, maxWait: t.longPoll()})
 	defer poll.close()
 	poll.settleIn()
 	t2.abort()
@@ -49,14 +49,15 @@ func longPollWokenByEnd(t *trial) bool {
 	return t.parkedUntil(poll, a, ending)
 }
 
-// parkedUntil reports whether the answer was asked for before a moment, or the
+// parkedUntil reports whether the answer was asked for before a moment and came
+// before MaxWait, after which it comes without anything that wakes it; or the
 // broker lets no fetch wait anyway.
 func (t *trial) parkedUntil(poll *parked, a answer, moment time.Time) bool {
 	n := poll.empty.Load()
 	if n > 0 {
 		t.fact("%d empty answers before MaxWait came before the one with data", n)
 	}
-	return a.Sent.Before(moment) || n >= restless
+	return a.Sent.Before(moment) && a.took < early(poll.spec.maxWait) || n >= restless
 }
 
 // wantPassedOn asserts what a client hands out that follows the list of an
@@ -86,7 +87,7 @@ func longPollWokenByAbort(t *trial) bool {
 	if !t.wantStable(p, 1) {
 		return true
 	}
-	poll := t.parkForData(p, 1, fetchSpec{isolation: model.ReadCommitted, maxWait: parkedWait})
+	poll := t.parkForData(p, 1, fetchSpec{isolation: model.ReadCommitted, maxWait: t.longPoll()})
 	defer poll.close()
 	poll.settleIn()
 	ending := time.Now()

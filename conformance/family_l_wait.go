@@ -46,11 +46,16 @@ var stableWaits = []*Scenario{
 
 const (
 	fetchWait   = 700 * time.Millisecond // MaxWait of a fetch that is not to be woken
-	parkedWait  = 10 * time.Second       // MaxWait of one that is
+	parkedWait  = 10 * time.Second       // MaxWait of one that is, at least: see longPoll
 	wakesWithin = 2 * time.Second        // after the last stable offset was seen to move
 	waitTries   = 3                      // a fetch may be answered early for reasons of its own
 	restless    = 5                      // empty answers of a broker that lets no fetch wait
 )
+
+// longPoll is MaxWait of a fetch that is to be woken. Bounds on time do not reach
+// it, however they are scaled: the answer of a broker that wakes no fetch comes
+// after MaxWait, too late for any of them.
+func (t *trial) longPoll() time.Duration { return max(parkedWait, t.bound(parkedWait)) }
 
 // early is the time before which an answer did not wait.
 func early(maxWait time.Duration) time.Duration { return maxWait * 9 / 10 }
