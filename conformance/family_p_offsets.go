@@ -53,7 +53,7 @@ func midBatchOffset(t *trial) {
 	for _, isolation := range []int8{model.ReadCommitted, model.ReadUncommitted} {
 		for from := range int64(10) {
 			spec := fetchSpec{isolation: isolation}
-			answers := t.answers(p, from, 22, spec)
+			answers := t.answersInside(p, 0, from, 22, spec)
 			a := answers[0]
 			first := &a.Batches[0]
 			expected := fmt.Sprintf("%s: begins with the batch that holds it", a.about())
@@ -159,7 +159,7 @@ func smallLimit(t *trial) {
 			t.witness(len(wide.Batches) > 0, "nothing at offset %d of %s", offset, p)
 			a, ok := t.filled(p, offset, fetchSpec{isolation: isolation, partitionMaxBytes: 1})
 			expected := a.about() + " with a limit of one byte: begins with the batch that holds the offset, whole"
-			if !t.expect(ok, p, offset, expected, fmt.Sprintf("no batch, %d bytes of one", a.Tail)) {
+			if !t.expect(ok, p, offset, expected, a.nothing()) {
 				return
 			}
 			first := &a.Batches[0]

@@ -149,6 +149,98 @@ func eachPartition(resp *kmsg.FetchResponse, do func(*kmsg.FetchResponseTopicPar
 	}
 }
 
+// refusedFetch answers a Fetch that is meant with an error of the partition, in
+// place of batches.
+func refusedFetch(code *kerr.Error, meant func(*kmsg.FetchRequest) bool) mutant.Damage {
+	return answering(func(req *kmsg.FetchRequest, resp *kmsg.FetchResponse) {
+		if meant(req) {
+			eachPartition(resp, func(p *kmsg.FetchResponseTopicPartition) {
+				p.ErrorCode, p.RecordBatches, p.AbortedTransactions = code.Code, nil, nil
+			})
+		}
+	}).damage()
+}
+
+// refusedWhole answers a Fetch that is meant with an error of the whole answer.
+func refusedWhole(code int16, meant func(*kmsg.FetchRequest) bool) mutant.Damage {
+	return answering(func(req *kmsg.FetchRequest, resp *kmsg.FetchResponse) {
+		if meant(req) {
+			resp.ErrorCode, resp.Topics = code, nil
+		}
+	}).damage()
+}
+
+// refusedList answers a version of ListOffsets with an error.
+func refusedList(code *kerr.Error, version int16) mutant.Damage {
+	return mutant.Damage{Keys: []kmsg.Key{kmsg.ListOffsets}, Response: func(c *mutant.Call) {
+		if resp := c.Response.(*kmsg.ListOffsetsResponse); resp.Version == version {
+			p := &resp.Topics[0].Partitions[0]
+			p.ErrorCode, p.Offset = code.Code, -1
+		}
+	}}
+}
+
+func inVersion(v int16) func(*kmsg.FetchRequest) bool {
+	return func(req *kmsg.FetchRequest) bool { return req.Version == v }
+}
+
+func withLimitOfOne(req *kmsg.FetchRequest) bool {
+	return req.Topics[0].Partitions[0].PartitionMaxBytes == 1 && req.MaxWaitMillis > 1 // one that asks for bounds waits 1 ms
+}
+
+func insideFirstBatch(req *kmsg.FetchRequest) bool {
+	offset := req.Topics[0].Partitions[0].FetchOffset
+	return 0 < offset && offset < 10
+}
+
+// first says whether a Fetch is the first that is meant.
+func first(meant func(*kmsg.FetchRequest) bool) func(*kmsg.FetchRequest) bool {
+	seen := false
+	return func(req *kmsg.FetchRequest) bool {
+		if seen || !meant(req) {
+			return false
+		}
+		seen = true
+		return true
+	}
+}
+
+// An error where others get data is an answer like any other, and a wrong one;
+// unless it passes, or says nothing of the cluster.
+func TestErrorsInPlaceOfData(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name   string
+		damage mutant.Damage
+		id     string
+		want   Outcome
+		says   string
+	}{
+		{"small limits", refusedFetch(kerr.MessageTooLarge, withLimitOfOne), "P-13", Fail, "MESSAGE_TOO_LARGE"},
+		{"small limits, for a walk", refusedFetch(kerr.MessageTooLarge, withLimitOfOne), "P-09", Fail, "MESSAGE_TOO_LARGE"},
+		{"a version of Fetch", refusedFetch(kerr.UnknownServerError, inVersion(9)), "P-06", Fail, "UNKNOWN_SERVER_ERROR"},
+		{"a version of Fetch, as a whole", refusedWhole(kerr.UnsupportedVersion.Code, inVersion(9)), "P-06", Fail, "UNSUPPORTED_VERSION"},
+		{"a version of Fetch, without an error", refusedWhole(0, inVersion(9)), "P-06", Fail, "an answer without the partition"},
+		{"a version of ListOffsets", refusedList(kerr.UnknownServerError, 4), "P-06", Fail, "UNKNOWN_SERVER_ERROR"},
+		{"offsets inside a batch", refusedFetch(kerr.OffsetOutOfRange, insideFirstBatch), "P-04", Fail, "OFFSET_OUT_OF_RANGE"},
+		{"small limits, once", refusedFetch(kerr.MessageTooLarge, first(withLimitOfOne)), "P-13", Inconclusive, "MESSAGE_TOO_LARGE"},
+		{"a version of Fetch that cannot carry the codec", refusedFetch(kerr.UnsupportedCompressionType, inVersion(9)), "P-06", Inconclusive, "UNSUPPORTED_COMPRESSION_TYPE"},
+		{"a version of Fetch for want of a right", refusedFetch(kerr.TopicAuthorizationFailed, inVersion(9)), "P-06", Skip, ReasonNotAuthorized},
+		{"a version of Fetch, for a moment", refusedFetch(kerr.NotLeaderForPartition, first(inVersion(9))), "P-06", Pass, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			r := runThrough(t, kafkatest.Fake(t, kafkatest.Config{}), test.damage, test.id).Results[0]
+			require.Equal(t, test.want, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
+			if test.want == Fail {
+				require.Contains(t, r.Findings[0].Observed, test.says)
+			} else {
+				require.Contains(t, r.Reason, test.says)
+			}
+		})
+	}
+}
+
 // A batch that cannot be read is noted where something was sent to, whatever span
 // its header claims.
 func TestUnreadableBatchesAreNotedWhereSomethingWasSent(t *testing.T) {

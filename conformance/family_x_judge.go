@@ -92,7 +92,7 @@ func (x *randomRun) rereadFrom(i int, w truth, random *rand.Rand) (answers int) 
 		if !ok || a.End() <= next {
 			x.check.Tell(history.Anomaly{
 				Kind: history.Stuck, Reader: fetchReader, Partition: i, Offset: next,
-				Expected: "records or markers below the last stable offset", Observed: "none, where ordinary fetches get some",
+				Expected: "records or markers below the last stable offset", Observed: a.nothing() + ", where ordinary fetches get some",
 			})
 			return answers
 		}

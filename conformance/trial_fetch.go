@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -34,7 +35,19 @@ const (
 // answer is one partition of an answer to a Fetch.
 type answer struct {
 	*model.View
-	took time.Duration
+	took   time.Duration
+	absent bool // the partition is not in the answer, whose error code is that of the whole
+}
+
+// nothing says what came instead of a batch.
+func (a answer) nothing() string {
+	switch {
+	case a.absent:
+		return fmt.Sprintf("an answer without the partition (error %s)", codeName(a.ErrorCode))
+	case a.ErrorCode != 0:
+		return codeName(a.ErrorCode)
+	}
+	return fmt.Sprintf("no batch, %d bytes of one", a.Tail)
 }
 
 // committed fetches at read_committed.
@@ -51,6 +64,15 @@ func (t *trial) uncommitted(p model.Partition, offset int64) answer {
 // since a moment only, and keeps the answer to be judged. Errors of the partition that do not pass are
 // in the answer.
 func (t *trial) fetch(p model.Partition, offset int64, spec fetchSpec) answer {
+	a := t.tryFetch(p, offset, spec)
+	if a.absent {
+		t.undecided("fetch of %s: %s", p, a.nothing())
+	}
+	return a
+}
+
+// tryFetch is fetch for who has a use for an answer without the partition.
+func (t *trial) tryFetch(p model.Partition, offset int64, spec fetchSpec) answer {
 	deadline := time.Now().Add(t.bound(settled))
 	for {
 		told := t.reached(p)
@@ -69,7 +91,7 @@ func (t *trial) fetch(p model.Partition, offset int64, spec fetchSpec) answer {
 		}
 		v := t.viewOf(p, offset, spec, e, quiet)
 		if v == nil {
-			t.undecided("fetch of %s: an answer without the partition (error %s)", p, codeName(e.Response.(*kmsg.FetchResponse).ErrorCode))
+			return absentFrom(e, p, offset, spec)
 		}
 		if passes(v.ErrorCode) {
 			t.pause(retryPause, "a leader of "+p.String())
@@ -85,8 +107,15 @@ func (t *trial) fetch(p model.Partition, offset int64, spec fetchSpec) answer {
 		if spec.broker == 0 && t.lags(v, told) && t.stillNew(p, deadline) {
 			continue
 		}
-		return answer{v, e.Took()}
+		return answer{View: v, took: e.Took()}
 	}
+}
+
+// absentFrom is an answer in which the partition asked for is not.
+func absentFrom(e *wire.Exchange, p model.Partition, offset int64, spec fetchSpec) answer {
+	resp := e.Response.(*kmsg.FetchResponse)
+	v := &model.View{Partition: p, Isolation: spec.isolation, FetchOffset: offset, Version: resp.Version, ErrorCode: resp.ErrorCode}
+	return answer{View: v, took: e.Took(), absent: true}
 }
 
 // fetchOnce sends a Fetch. quiet says whether nothing was happening to the

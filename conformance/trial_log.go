@@ -27,16 +27,35 @@ func (t *trial) list(p model.Partition, isolation int8, timestamp int64) int64 {
 
 // listAt is list in a version.
 func (t *trial) listAt(p model.Partition, isolation int8, timestamp int64, version int16) int64 {
-	req := kmsg.NewPtrListOffsetsRequest()
-	req.Version, req.IsolationLevel, req.ReplicaID = version, isolation, -1
-	req.TimeoutMillis = 10_000
-	partition := kmsg.NewListOffsetsRequestTopicPartition()
-	partition.Partition, partition.Timestamp = p.Index, timestamp
-	topic := kmsg.NewListOffsetsRequestTopic()
-	topic.Topic = p.Topic
-	topic.Partitions = append(topic.Partitions, partition)
-	req.Topics = append(req.Topics, topic)
-	offset := int64(-1)
+	a := t.tryListAt(p, isolation, timestamp, version)
+	if !a.ok() {
+		t.undecided("list offsets of %s: %s", p, a)
+	}
+	return a.offset
+}
+
+// listed is one partition of an answer to ListOffsets.
+type listed struct {
+	offset int64
+	code   int16
+	absent bool // the partition is not in the answer
+}
+
+func (a listed) ok() bool { return a.code == 0 && !a.absent }
+
+func (a listed) String() string {
+	switch {
+	case a.absent:
+		return "an answer without the partition"
+	case a.code != 0:
+		return codeName(a.code)
+	}
+	return fmt.Sprint(a.offset)
+}
+
+// tryListAt is listAt for who has a use for errors that do not pass.
+func (t *trial) tryListAt(p model.Partition, isolation int8, timestamp int64, version int16) (a listed) {
+	req := listRequest(p, isolation, timestamp, version)
 	if !t.until(t.bound(settled), "an answer to ListOffsets", func() bool {
 		leader := t.leader(p)
 		req.Topics[0].Partitions[0].CurrentLeaderEpoch = t.leaderEpoch(p)
@@ -48,24 +67,40 @@ func (t *trial) listAt(p model.Partition, isolation int8, timestamp int64, versi
 		if e.Err != nil {
 			t.broken("list offsets of "+p.String(), e)
 		}
-		resp := e.Response.(*kmsg.ListOffsetsResponse)
-		if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
-			t.undecided("list offsets of %s: an answer without the partition", p)
-		}
-		rp := resp.Topics[0].Partitions[0]
-		switch {
-		case passes(rp.ErrorCode):
+		a = listedIn(e.Response.(*kmsg.ListOffsetsResponse))
+		if passes(a.code) {
 			t.refresh(p)
 			return false
-		case rp.ErrorCode != 0:
-			t.refused("list offsets of "+p.String(), kmsg.NewPtrListOffsetsRequest(), rp.ErrorCode)
 		}
-		offset = rp.Offset
+		if harmless(a.code) {
+			t.refused("list offsets of "+p.String(), kmsg.NewPtrListOffsetsRequest(), a.code)
+		}
 		return true
 	}) {
 		t.undecided("list offsets of %s: no leader answers", p)
 	}
-	return offset
+	return a
+}
+
+func listedIn(resp *kmsg.ListOffsetsResponse) listed {
+	if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
+		return listed{offset: -1, absent: true}
+	}
+	rp := &resp.Topics[0].Partitions[0]
+	return listed{offset: rp.Offset, code: rp.ErrorCode}
+}
+
+func listRequest(p model.Partition, isolation int8, timestamp int64, version int16) *kmsg.ListOffsetsRequest {
+	req := kmsg.NewPtrListOffsetsRequest()
+	req.Version, req.IsolationLevel, req.ReplicaID = version, isolation, -1
+	req.TimeoutMillis = 10_000
+	partition := kmsg.NewListOffsetsRequestTopicPartition()
+	partition.Partition, partition.Timestamp = p.Index, timestamp
+	topic := kmsg.NewListOffsetsRequestTopic()
+	topic.Topic = p.Topic
+	topic.Partitions = append(topic.Partitions, partition)
+	req.Topics = append(req.Topics, topic)
+	return req
 }
 
 // highWatermark is the end of a partition.

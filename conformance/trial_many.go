@@ -83,7 +83,7 @@ func (t *trial) take(p model.Partition, offset int64, rp *kmsg.FetchResponseTopi
 	resp.Topics = []kmsg.FetchResponseTopic{topic}
 	alone.Response = &resp
 	spec := fetchSpec{isolation: e.Request.(*kmsg.FetchRequest).IsolationLevel}
-	return answer{t.viewOf(p, offset, spec, &alone, quiet), e.Took()}
+	return answer{View: t.viewOf(p, offset, spec, &alone, quiet), took: e.Took()}
 }
 
 // partitionIn is a partition in an answer about one topic, nil if it is not

@@ -160,11 +160,11 @@ func (k *parked) take(e *wire.Exchange) (answer, bool) {
 	}
 	v := t.viewOf(k.p, k.offset, k.spec, e, false)
 	if v == nil {
-		t.undecided("fetch of %s: an answer without the partition (error %s)", k.p, codeName(e.Response.(*kmsg.FetchResponse).ErrorCode))
+		t.undecided("fetch of %s: %s", k.p, absentFrom(e, k.p, k.offset, k.spec).nothing())
 	}
 	if passes(v.ErrorCode) {
 		t.refresh(k.p)
 		return answer{}, false
 	}
-	return answer{v, e.Took()}, true
+	return answer{View: v, took: e.Took()}, true
 }

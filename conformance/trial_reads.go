@@ -4,8 +4,18 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"example.com/readcommitted/conformance/internal/model"
 )
+
+// harmless reports whether an error code says nothing against the way in which was
+// asked: it passes with time, a right is missing, or the log holds what older
+// versions cannot carry (KIP-110).
+func harmless(code int16) bool {
+	return passes(code) || refusal(code) == ReasonNotAuthorized ||
+		code == kerr.UnsupportedCompressionType.Code || code == kerr.UnsupportedForMessageFormat.Code
+}
 
 // shownEnough is how often an ordinary fetch has to show data that another way
 // to read does not, before that counts as never. Counting looks instead of
@@ -27,7 +37,11 @@ func (t *trial) keepsUp(p model.Partition, offset int64, isolation int8, advance
 				return false
 			}
 		case time.Now().After(deadline):
-			t.undecided("reading %s at isolation level %d: nothing at offset %d", p, isolation, offset)
+			what := "nothing"
+			if wide.ErrorCode != 0 {
+				what = codeName(wide.ErrorCode)
+			}
+			t.undecided("reading %s at isolation level %d: %s at offset %d", p, isolation, what, offset)
 		}
 		t.pause(retryPause, "data at an offset of "+p.String())
 	}
@@ -37,10 +51,21 @@ func (t *trial) keepsUp(p model.Partition, offset int64, isolation int8, advance
 // filled is fetch, again until the answer holds batches. ok is false if
 // ordinary fetches do and this one never does.
 func (t *trial) filled(p model.Partition, offset int64, spec fetchSpec) (a answer, ok bool) {
-	ok = t.keepsUp(p, offset, spec.isolation, func() bool {
-		a = t.fetch(p, offset, spec)
-		if a.ErrorCode != 0 {
-			t.undecided("reading %s at %d: %s", p, offset, codeName(a.ErrorCode))
+	return t.filledInside(p, offset, offset, spec)
+}
+
+// filledInside is filled from inside a batch, where ordinary fetches from its
+// base offset show that there is something. An error in place of batches counts
+// as none; one that came and went leaves the script undecided.
+func (t *trial) filledInside(p model.Partition, base, offset int64, spec fetchSpec) (a answer, ok bool) {
+	refused := ""
+	ok = t.keepsUp(p, base, spec.isolation, func() bool {
+		a = t.tryFetch(p, offset, spec)
+		if a.absent || a.ErrorCode != 0 {
+			refused = a.nothing()
+			if harmless(a.ErrorCode) {
+				t.undecided("reading %s at %d: %s", p, offset, refused)
+			}
 		}
 		if a.Problem != nil {
 			t.unreadable(p, a)
@@ -48,6 +73,9 @@ func (t *trial) filled(p model.Partition, offset int64, spec fetchSpec) (a answe
 		spec.maxWait = longWait
 		return len(a.Batches) > 0
 	})
+	if ok && refused != "" {
+		t.undecided("reading %s at %d: %s, and then batches", p, offset, refused)
+	}
 	return a, ok
 }
 
@@ -55,16 +83,23 @@ func (t *trial) filled(p model.Partition, offset int64, spec fetchSpec) (a answe
 // another, exclusive; each holds batches. A reader who gets stuck is a finding
 // and ends the script.
 func (t *trial) answers(p model.Partition, from, to int64, spec fetchSpec) []answer {
+	return t.answersInside(p, from, from, to, spec)
+}
+
+// answersInside is answers of a reader that begins inside a batch with a base
+// offset.
+func (t *trial) answersInside(p model.Partition, base, from, to int64, spec fetchSpec) []answer {
 	var out []answer
 	for from < to {
-		a, ok := t.filled(p, from, spec)
+		a, ok := t.filledInside(p, base, from, spec)
 		if !ok || a.End() <= from {
-			t.expect(false, p, from, fmt.Sprintf("%s with a limit of %d bytes: a batch", a.about(), orElse(spec.partitionMaxBytes, defaultPartitionMaxBytes)),
-				"none, where ordinary fetches get one")
+			t.expect(false, p, from, fmt.Sprintf("%s in v%d with a limit of %d bytes: a batch", a.about(), a.Version, orElse(spec.partitionMaxBytes, defaultPartitionMaxBytes)),
+				a.nothing()+", where ordinary fetches get one")
 			t.stop(Inconclusive, "the reader cannot get past an offset")
 		}
 		out = append(out, a)
 		from = a.End()
+		base = from
 	}
 	return out
 }
