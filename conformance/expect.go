@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"example.com/readcommitted/conformance/internal/model"
 )
@@ -96,14 +97,18 @@ func (t *trial) wantNoError(a answer) bool {
 }
 
 // wantEnd asserts how far an answer's batches reach: want is one past the last
-// offset; the fetch offset stands for none. An answer that holds some of them is
-// continued by others: brokers end it where they like.
+// offset; the fetch offset stands for none. An answer that does not get as far is
+// continued by others: brokers end it where they like, and storage may need
+// longer than a short wait.
 func (t *trial) wantEnd(a answer, want int64) {
-	end := a.End()
-	for end > a.FetchOffset && end < want {
-		more := t.fetch(a.Partition, end, fetchSpec{isolation: a.Isolation})
-		if more.End() <= end {
+	end, spec := a.End(), fetchSpec{isolation: a.Isolation}
+	for deadline := time.Now().Add(t.bound(settled)); a.ErrorCode == 0 && end < want && time.Now().Before(deadline); {
+		more := t.fetch(a.Partition, end, spec)
+		if more.ErrorCode != 0 {
 			break
+		}
+		if more.End() <= end {
+			spec.maxWait = longWait
 		}
 		end = more.End()
 	}
