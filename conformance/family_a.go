@@ -111,7 +111,7 @@ func singleAbort(t *trial, delay time.Duration) {
 	first := w.write(3)
 	if delay > 0 {
 		t.pause(delay, "the abort")
-		open := t.committed(b.p, 0)
+		open := t.shown(b.p, 0, 0)
 		t.expect(open.End() <= first, b.p, first, fmt.Sprintf("%s: nothing from %d on, where a transaction is open", open.about(), first),
 			fmt.Sprintf("batches up to %d", open.End()))
 	}
@@ -119,7 +119,8 @@ func singleAbort(t *trial, delay time.Duration) {
 	w.run(true, 1)
 	t.rest(b.p)
 	b.wantDelivered(0, fetchSpec{})
-	b.wantAnswer(t.committed(b.p, 0), b.logged())
+	l := b.logged()
+	b.wantAnswer(t.shownOf(l, 0), l)
 }
 
 func startOffsetSweep(t *trial) {
@@ -128,7 +129,7 @@ func startOffsetSweep(t *trial) {
 	visible := []int64{0, 1, 3}
 	listed := 0
 	for from := range int64(7) {
-		a := t.committed(l.p, from)
+		a := t.shownOf(log, from)
 		t.wantList(a, log)
 		if from > 2 {
 			listed += len(a.List)

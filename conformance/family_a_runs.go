@@ -17,7 +17,7 @@ func alternating(t *trial) {
 	b.wantDelivered(0, fetchSpec{})
 	l := b.logged()
 	for from := range l.End {
-		b.wantAnswer(t.committed(b.p, from), l)
+		b.wantAnswer(t.shownOf(l, from), l)
 	}
 }
 
@@ -55,7 +55,7 @@ func interleavedMany(t *trial) {
 	b.wantWalk(l, 0, fetchSpec{})
 	b.wantWalk(l, 0, fetchSpec{partitionMaxBytes: 400})
 	for range interleavedProducers {
-		b.wantAnswer(t.committed(b.p, t.rand.Int64N(l.End)), l)
+		b.wantAnswer(t.shownOf(l, t.rand.Int64N(l.End)), l)
 	}
 }
 
@@ -73,9 +73,11 @@ func orderAndDuplicates(t *trial) {
 		}
 	}
 	b.await(authors...)
+	b.loose(1) // so that there is something to give at each offset
+	t.rest(b.p)
 	l := b.logged()
-	for _, from := range []int64{0, l.End / 4, l.End / 2, l.End - 3} {
-		a := t.committed(b.p, from)
+	for _, from := range []int64{0, l.End / 4, l.End / 2, l.End - 4} {
+		a := t.shownOf(l, from)
 		t.wantListAs(Must, a, l) // readers cannot bear a missing entry, or one twice
 		t.wantAscending(a)
 	}
@@ -107,6 +109,6 @@ func noStaleEntries(t *trial) {
 	b.wantDelivered(0, fetchSpec{})
 	l := b.logged()
 	for from := l.Runs[0].Marker + 1; from < l.End; from++ {
-		b.wantAnswer(t.committed(b.p, from), l)
+		b.wantAnswer(t.shownOf(l, from), l)
 	}
 }

@@ -43,9 +43,39 @@ func fromStorage(wait time.Duration, other mutant.Damage) mutant.Damage {
 // Scenarios about lists have to see answers that hold something.
 var listing = []string{"A-01", "A-02", "A-03", "A-04", "A-05", "A-06", "F-01", "L-01", "L-10"}
 
+// What an empty answer says about lists is nothing: a cluster that answers
+// short fetches empty has its lists judged all the same.
+func TestListsAreJudgedWhereShortFetchesAreEmpty(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name   string
+		number int // of a mutant
+		ids    []string
+	}{
+		{"entries that stay", 3, []string{"A-02", "A-03", "A-06"}},
+		{"entries in reverse order", 5, []string{"A-05"}},
+		{"entries twice", 4, []string{"A-01", "A-02", "A-05", "F-01", "L-10"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			damage := fromStorage(longWait, damageOf(t, test.number))
+			for _, r := range runThrough(t, kafkatest.Fake(t, kafkatest.Config{}), damage, test.ids...).Results {
+				require.True(t, killed(r), "%s: %s %s\n%s", r.ID, r.Outcome, r.Reason, findingsOf(r))
+			}
+		})
+	}
+}
+
 func TestStorageMayTakeItsTime(t *testing.T) {
 	t.Parallel()
 	for _, r := range runThrough(t, kafkatest.Fake(t, kafkatest.Config{}), fromStorage(longWait, mutant.Damage{}), listing...).Results {
 		require.Equal(t, Pass, r.Outcome, "%s: %s\n%s", r.ID, r.Reason, findingsOf(r))
 	}
+}
+
+// Where nothing ever comes, nothing is said about lists.
+func TestListsOfEmptyAnswersAreNotPassed(t *testing.T) {
+	t.Parallel()
+	report := runBehind(t, kafkatest.Fake(t, kafkatest.Config{}), fromStorage(time.Hour, mutant.Damage{}), Config{Select: []string{"A-05"}, Slow: 0.3})
+	require.Equal(t, Inconclusive, report.Results[0].Outcome, findingsOf(report.Results[0]))
 }

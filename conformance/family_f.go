@@ -31,7 +31,7 @@ var familyFFencing = []*Scenario{
 				return
 			}
 			t.settle(p)
-			t.wantEntries(t.committed(p, 0), model.Entry{ProducerID: old.id, FirstOffset: first})
+			t.wantEntries(t.shown(p, 0, written), model.Entry{ProducerID: old.id, FirstOffset: first})
 			t.wantDelivered(p, 0, written)
 		},
 	},

@@ -209,7 +209,7 @@ func bumpInTransaction(t *trial) {
 	t.witness(len(dataOf(l, heirs)) == 1, "the log of %s is %s", p, l)
 	if t.wantAbortedBefore(l, old.generation(), heirs) {
 		t.settle(p)
-		t.wantEntries(t.committed(p, 0), model.Entry{ProducerID: old.id, FirstOffset: first})
+		t.wantEntries(t.shown(p, 0, written), model.Entry{ProducerID: old.id, FirstOffset: first})
 		t.wantDelivered(p, 0, written)
 	}
 }

@@ -78,7 +78,7 @@ func emptyRegistration(t *trial) {
 	if !t.wantAllStable(p) {
 		return
 	}
-	t.wantEntries(t.committed(p, 0))
+	t.wantEntries(t.shown(p, 0, 0))
 	t.afterEmptyOne(w, p)
 }
 
@@ -90,14 +90,14 @@ func (t *trial) afterEmptyOne(w *producer, p model.Partition) {
 	if !t.wantAllStable(p) {
 		return
 	}
-	t.wantEntries(t.committed(p, 0))
+	t.wantEntries(t.shown(p, 0, 0))
 	t.wantDelivered(p, 0, 0, 1, 2, second, second+1)
 	w.add(p)
 	t.endEmpty(w, p, true)
 	fourth := w.write(p, 1)
 	w.abort()
 	if t.wantAllStable(p) {
-		t.wantEntries(t.committed(p, 0), model.Entry{ProducerID: w.id, FirstOffset: fourth})
+		t.wantEntries(t.shown(p, 0, 0), model.Entry{ProducerID: w.id, FirstOffset: fourth})
 		t.wantDelivered(p, 0, 0, 1, 2, second, second+1)
 	}
 }

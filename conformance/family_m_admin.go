@@ -36,7 +36,7 @@ func adminAbort(t *trial) {
 	}
 	t.awaitMarker(p, id, before+1)
 	t.expect(t.settle(p), p, first, "the last stable offset at the high watermark after the marker", "it stays below")
-	t.wantEntries(t.committed(p, 0), model.Entry{ProducerID: id, FirstOffset: first})
+	t.wantEntries(t.shown(p, 0, 0), model.Entry{ProducerID: id, FirstOffset: first})
 	t.wantDelivered(p, 0, 0)
 	t.whileMarkerMayCome(p, id, func() { w.end(false) })
 	last := w.write(p, 1)
@@ -108,6 +108,6 @@ func foreignMarker(t *trial) {
 	t.witness(r.exchange != nil, "no answer")
 	t.fact("%s: a marker of an unknown producer ID is answered with %s, and %d are in the log", t.level, r, t.markers(p, id))
 	t.wantNothingOpen(p)
-	t.wantEntries(t.committed(p, 0))
+	t.wantEntries(t.shown(p, 0, 0))
 	t.wantDelivered(p, 0, 0)
 }

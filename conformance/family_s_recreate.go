@@ -42,7 +42,7 @@ func recreateTopic(t *trial, commit bool) {
 	if !t.wantAllStable(p) {
 		return
 	}
-	t.wantEntries(t.committed(p, 0))
+	t.wantEntries(t.shown(p, 0, 0))
 	t.wantDelivered(p, 0, 0, 1, last)
 }
 

@@ -66,7 +66,7 @@ func (b *book) wantWalk(l *model.Log, from int64, spec fetchSpec) []answer {
 		if next := a.End(); next > from {
 			from = next
 			deadline = time.Now().Add(b.t.bound(settled))
-		} else if time.Now().After(deadline) {
+		} else if spec.maxWait = longWait; time.Now().After(deadline) {
 			b.t.undecided("reading %s: nothing at offset %d, below %d", b.p, from, l.End)
 		}
 	}

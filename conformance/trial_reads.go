@@ -79,6 +79,37 @@ func (t *trial) filledInside(p model.Partition, base, offset int64, spec fetchSp
 	return a, ok
 }
 
+// shown is committed, again until the answer holds batches where it has to: the
+// log has a record to give from the offset on, below the last stable offset that
+// the answer itself tells. Storage may need longer than a short wait, and what is
+// empty proves no list.
+func (t *trial) shown(p model.Partition, offset, record int64) answer {
+	a := t.committed(p, offset)
+	if len(a.Batches) > 0 || a.ErrorCode != 0 || a.Problem != nil || a.LastStableOffset <= record {
+		return a
+	}
+	a, ok := t.filled(p, offset, fetchSpec{isolation: model.ReadCommitted, maxWait: longWait})
+	if !ok {
+		t.undecided("reading %s at %d: %s", p, offset, a.nothing())
+	}
+	return a
+}
+
+// shownOf is shown of a log. Where that has no record to give, what comes after a
+// longer wait counts: brokers may keep markers to themselves.
+func (t *trial) shownOf(l *model.Log, offset int64) answer {
+	for i := l.At(offset); i < len(l.Batches); i++ {
+		if fate := l.Fate(i); fate == model.Plain || fate == model.Committed {
+			return t.shown(l.Partition, offset, max(offset, l.Batches[i].Base))
+		}
+	}
+	a := t.committed(l.Partition, offset)
+	if len(a.Batches) == 0 && a.ErrorCode == 0 && offset < a.LastStableOffset {
+		a = t.fetch(l.Partition, offset, fetchSpec{isolation: model.ReadCommitted, maxWait: longWait})
+	}
+	return a
+}
+
 // answers are those of a reader that fetches its way from an offset to
 // another, exclusive; each holds batches. A reader who gets stuck is a finding
 // and ends the script.
