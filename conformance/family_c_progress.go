@@ -112,13 +112,25 @@ func progressWatchdog(t *trial) {
 	rs := t.openAll(begin.assignment())
 	defer rs.close()
 	t.keepUp(begin, rs)
+	end := begin
 	for i := range livePieces {
 		w.write(p, 2)
 		w.finish(i%2 == 0)
-		t.keepUp(t.truth(p, model.ReadCommitted), rs)
+		end = t.truth(p, model.ReadCommitted)
+		t.keepUp(end, rs)
 	}
+	t.judgeProgress(end, rs)
 	markers := len(t.oracle(p).Markers(w.id))
 	t.witness(markers > 0 && t.highWatermark(p) > 2*markersInARow, "the log of %s has %d markers", p, markers)
+}
+
+// judgeProgress judges what readers handed out on the way, all but those that
+// did not get to the end, which was judged. What only a fetch that waits is
+// answered wrongly shows nowhere else.
+func (t *trial) judgeProgress(w truth, rs readings) {
+	rs = slices.DeleteFunc(slices.Clone(rs), func(r *reading) bool { return r.trouble != "" })
+	rs.each(t, func(r *reading) { r.readAll(w) })
+	t.judgeReadings(w, rs)
 }
 
 // keepUp reads on with all readers until each is at the end: by the position
@@ -137,6 +149,7 @@ func (t *trial) keepUp(w truth, rs readings) {
 	for _, r := range rs {
 		if well[r] && r.trouble != "" {
 			j.stopped(r)
+			j.audit(r)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func TestReadersAreNotBlamedForTheCluster(t *testing.T) {
 			continue
 		}
 		t.Run(m.Name, func(t *testing.T) {
-			for _, r := range runThrough(t, c, m.Make(), "C-01", "C-03", "C-05", "C-08").Results {
+			for _, r := range runThrough(t, c, m.Make(), "C-01", "C-03", "C-05", "C-06", "C-08").Results {
 				for _, f := range r.Findings {
 					require.Equal(t, OfCluster, f.Subject, "%s\n%s", r.ID, findingsOf(r))
 				}

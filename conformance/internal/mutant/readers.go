@@ -12,7 +12,7 @@ import (
 // meet them: what a reader makes of them is the reader's own fault to it.
 var readers = []Mutant{
 	{
-		Number: 201, Name: "readers get no list", Kills: []string{"C-01", "C-03", "C-05", "C-08"}, Readers: true,
+		Number: 201, Name: "readers get no list", Kills: []string{"C-01", "C-03", "C-05", "C-06", "C-08"}, Readers: true,
 		Make: func() Damage { return onCommitted(func(f fetched) { f.AbortedTransactions = nil }) },
 	},
 	{
@@ -55,7 +55,7 @@ var readers = []Mutant{
 		},
 	},
 	{
-		Number: 206, Name: "readers are answered as at read_uncommitted", Kills: []string{"C-01", "C-08"}, Readers: true,
+		Number: 206, Name: "readers are answered as at read_uncommitted", Kills: []string{"C-01", "C-06", "C-08"}, Readers: true,
 		Make: func() Damage {
 			return Damage{
 				Keys:    []kmsg.Key{kmsg.Fetch},
