@@ -180,9 +180,7 @@ func refusedList(code *kerr.Error, version int16) mutant.Damage {
 	}}
 }
 
-func inVersion(v int16) func(*kmsg.FetchRequest) bool {
-	return func(req *kmsg.FetchRequest) bool { return req.Version == v }
-}
+func inOldVersion(req *kmsg.FetchRequest) bool { return req.Version == 9 }
 
 func withLimitOfOne(req *kmsg.FetchRequest) bool {
 	return req.Topics[0].Partitions[0].PartitionMaxBytes == 1 && req.MaxWaitMillis > 1 // one that asks for bounds waits 1 ms
@@ -218,15 +216,15 @@ func TestErrorsInPlaceOfData(t *testing.T) {
 	}{
 		{"small limits", refusedFetch(kerr.MessageTooLarge, withLimitOfOne), "P-13", Fail, "MESSAGE_TOO_LARGE"},
 		{"small limits, for a walk", refusedFetch(kerr.MessageTooLarge, withLimitOfOne), "P-09", Fail, "MESSAGE_TOO_LARGE"},
-		{"a version of Fetch", refusedFetch(kerr.UnknownServerError, inVersion(9)), "P-06", Fail, "UNKNOWN_SERVER_ERROR"},
-		{"a version of Fetch, as a whole", refusedWhole(kerr.UnsupportedVersion.Code, inVersion(9)), "P-06", Fail, "UNSUPPORTED_VERSION"},
-		{"a version of Fetch, without an error", refusedWhole(0, inVersion(9)), "P-06", Fail, "an answer without the partition"},
+		{"a version of Fetch", refusedFetch(kerr.UnknownServerError, inOldVersion), "P-06", Fail, "UNKNOWN_SERVER_ERROR"},
+		{"a version of Fetch, as a whole", refusedWhole(kerr.UnsupportedVersion.Code, inOldVersion), "P-06", Fail, "UNSUPPORTED_VERSION"},
+		{"a version of Fetch, without an error", refusedWhole(0, inOldVersion), "P-06", Fail, "an answer without the partition"},
 		{"a version of ListOffsets", refusedList(kerr.UnknownServerError, 4), "P-06", Fail, "UNKNOWN_SERVER_ERROR"},
 		{"offsets inside a batch", refusedFetch(kerr.OffsetOutOfRange, insideFirstBatch), "P-04", Fail, "OFFSET_OUT_OF_RANGE"},
 		{"small limits, once", refusedFetch(kerr.MessageTooLarge, first(withLimitOfOne)), "P-13", Inconclusive, "MESSAGE_TOO_LARGE"},
-		{"a version of Fetch that cannot carry the codec", refusedFetch(kerr.UnsupportedCompressionType, inVersion(9)), "P-06", Inconclusive, "UNSUPPORTED_COMPRESSION_TYPE"},
-		{"a version of Fetch for want of a right", refusedFetch(kerr.TopicAuthorizationFailed, inVersion(9)), "P-06", Skip, ReasonNotAuthorized},
-		{"a version of Fetch, for a moment", refusedFetch(kerr.NotLeaderForPartition, first(inVersion(9))), "P-06", Pass, ""},
+		{"a version of Fetch that cannot carry the codec", refusedFetch(kerr.UnsupportedCompressionType, inOldVersion), "P-06", Inconclusive, "UNSUPPORTED_COMPRESSION_TYPE"},
+		{"a version of Fetch for want of a right", refusedFetch(kerr.TopicAuthorizationFailed, inOldVersion), "P-06", Skip, ReasonNotAuthorized},
+		{"a version of Fetch, for a moment", refusedFetch(kerr.NotLeaderForPartition, first(inOldVersion)), "P-06", Pass, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
