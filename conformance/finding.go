@@ -37,6 +37,7 @@ type Finding struct {
 	late     bool // it may be for a bound on time alone
 	doubtful bool // a bound on time was over before, which may explain it
 	unsafe   bool // nothing that comes late explains it
+	short    bool // it is just what comes of something late
 }
 
 // Result is what became of one scenario.

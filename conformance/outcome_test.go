@@ -228,10 +228,34 @@ func TestSecondChances(t *testing.T) {
 		}, 1, Fail, ""},
 		{"MUST, something not given out after a bound was over", Must, func(t *trial, first bool) {
 			p := t.partition()
+			t.plain(p, 2)
+			if first {
+				t.beLate()
+				t.wantOffsets(p, "delivered", []int64{1}, []int64{0, 1})
+			}
+		}, 2, Inconclusive, "not again with its bounds doubled"},
+		{"MUST, nothing more given out from an offset on after a bound was over", Must, func(t *trial, first bool) {
+			p := t.partition()
 			t.plain(p, 1)
 			if first {
 				t.beLate()
 				t.wantDelivered(p, 0, 0, 1)
+			}
+		}, 2, Warn, "flaky"},
+		{"MUST, the last stable offset too low after a bound was over", Must, func(t *trial, first bool) {
+			p := t.partition()
+			t.plain(p, 1)
+			if first {
+				t.beLate()
+				t.wantLSO(t.committed(p, 0), 2)
+			}
+		}, 2, Warn, "flaky"},
+		{"MUST, the last stable offset too high after a bound was over", Must, func(t *trial, first bool) {
+			p := t.partition()
+			t.plain(p, 2)
+			if first {
+				t.beLate()
+				t.wantLSO(t.committed(p, 0), 1)
 			}
 		}, 2, Inconclusive, "not again with its bounds doubled"},
 	} {
