@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"net"
-	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -38,18 +37,10 @@ func TestAnEndThatWentTheOtherWayIsAFailure(t *testing.T) {
 	}
 }
 
-// numbered is a mutant by its number.
-func numbered(t *testing.T, number int) mutant.Mutant {
-	t.Helper()
-	i := slices.IndexFunc(mutant.All(), func(m mutant.Mutant) bool { return m.Number == number })
-	require.GreaterOrEqual(t, i, 0)
-	return mutant.All()[i]
-}
-
 // An end that never comes is what L-04 is about.
 func TestAnEndThatNeverComesIsAFailure(t *testing.T) {
 	t.Parallel()
-	r, _ := behind(t, numbered(t, 37).Make(), func(c *Config) { c.Slow, c.assertionsOnly = 0.05, true }, Find("L-04"))
+	r, _ := behind(t, damageOf(t, 37), func(c *Config) { c.Slow, c.assertionsOnly = 0.05, true }, Find("L-04"))
 	require.Equal(t, Fail, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
 }
 
@@ -127,7 +118,7 @@ func TestEndsWithoutAnAnswerDecideNothing(t *testing.T) {
 		t.witness(true, "")
 		left.Store(1000)
 		defer left.Store(0)
-		w.sendEnd(same)
+		w.answeredEnd(same)
 	})).Results[0]
 	require.Equal(t, Inconclusive, r.Outcome, findingsOf(r))
 	require.Contains(t, r.Reason, "EndTxn: ")

@@ -21,7 +21,7 @@ func endRetry(t *trial, commit bool) {
 	w.wantRepeated(p, same)
 	t.awaitMarker(p, id, before+1)
 	w.wantRepeated(p, same)
-	r := w.sendEnd(other)
+	r := w.answeredEnd(other)
 	t.expectSafe(Must, !r.ok(), p, first, fmt.Sprintf("EndTxn (commit %v) of a transaction that ended otherwise: refused", !commit), r.String())
 	t.expectAs(Should, r.ok() || r.in(fencedEnd), p, first, "INVALID_TXN_STATE or an error of fenced producers", r.String())
 	last := w.write(p, 1)
@@ -48,7 +48,13 @@ func (w *producer) sendEnd(req *kmsg.EndTxnRequest) reply {
 	if r.err == nil && passes(r.code) {
 		w.t.undecided("EndTxn sent again: %s for too long", r)
 	}
-	if r = w.t.again("EndTxn", r); r.err != nil {
+	return r
+}
+
+// answeredEnd is sendEnd for who needs an answer.
+func (w *producer) answeredEnd(req *kmsg.EndTxnRequest) reply {
+	r := w.t.again("EndTxn", w.sendEnd(req))
+	if r.err != nil {
 		r.unusable(w.t, "EndTxn")
 	}
 	return r
@@ -58,7 +64,7 @@ func (w *producer) sendEnd(req *kmsg.EndTxnRequest) reply {
 // lost the first answer needs this one; one that is refused instead at least
 // knows that it knows nothing.
 func (w *producer) wantRepeated(p model.Partition, req *kmsg.EndTxnRequest) {
-	r := w.sendEnd(req)
+	r := w.answeredEnd(req)
 	if !w.t.expectAs(Should, r.ok(), p, -1, "EndTxn sent again: NONE", r.String()) || req.Version < 5 {
 		return
 	}

@@ -84,7 +84,7 @@ func (l *traffic) keepOn(stop *atomic.Bool, step func()) {
 		if end.outcome != Inconclusive || end.crashed || t.ctx.Err() != nil {
 			panic(*end)
 		}
-		t.factOnce("producers or readers began anew: " + end.reason)
+		t.factOnce("producers or readers went on after a step without an answer")
 		t.pause(retryPause, "another attempt")
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"example.com/readcommitted/internal/kafkatest"
 )
 
-var wholeMatrix = flag.Bool("mutants.all", false, "run each mutant against every scenario of the profile standard, and print the matrix; this takes hours")
+var wholeMatrix = flag.Bool("mutants.all", false, "run each mutant against every scenario of the profile standard, and print the matrix; this takes an hour and a half")
 
 // matrixRow is a damage and what came of it, by scenario.
 type matrixRow struct {
@@ -29,7 +29,7 @@ type matrixRow struct {
 // row without damage comes first: what it does not pass says nothing below.
 func TestMutantMatrix(t *testing.T) {
 	if !*wholeMatrix {
-		t.Skip("takes hours: run with -mutants.all, -timeout 0 and KAFKA_TEST=local; -mutants.only chooses")
+		t.Skip("takes an hour and a half: run with -mutants.all, -timeout 0 and KAFKA_TEST=local; -mutants.only chooses")
 	}
 	none := mutant.Mutant{Name: "no damage", Make: func() mutant.Damage { return mutant.Damage{} }}
 	clusters := map[int]*kafkatest.Cluster{}
