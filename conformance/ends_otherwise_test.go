@@ -70,6 +70,17 @@ func cutter(key kmsg.Key, left *atomic.Int64) func(context.Context, string, stri
 	}
 }
 
+// cutOff runs a script over connections that it may have cut at an EndTxn, as
+// often as it says.
+func cutOff(t *testing.T, script func(t *trial, left *atomic.Int64)) Result {
+	t.Helper()
+	var left atomic.Int64
+	c := kafkatest.Fake(t, kafkatest.Config{})
+	return judgedBy(t.Context(), t, c, func(config *Config) {
+		config.Options = []kgo.Opt{kgo.SeedBrokers(c.Addrs()...), kgo.Dialer(cutter(kmsg.EndTxn, &left))}
+	}, scenario(func(t *trial) { script(t, &left) })).Results[0]
+}
+
 // A connection that is cut now and then is not the cluster's answer.
 func TestRequestsWhoseConnectionIsCut(t *testing.T) {
 	t.Parallel()
@@ -84,11 +95,7 @@ func TestRequestsWhoseConnectionIsCut(t *testing.T) {
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
-			var left atomic.Int64
-			c := kafkatest.Fake(t, kafkatest.Config{})
-			report := judgedBy(t.Context(), t, c, func(config *Config) {
-				config.Options = []kgo.Opt{kgo.SeedBrokers(c.Addrs()...), kgo.Dialer(cutter(kmsg.EndTxn, &left))}
-			}, scenario(func(t *trial) {
+			r := cutOff(t, func(t *trial, left *atomic.Int64) {
 				p, w := t.partition(), t.producer()
 				w.write(p, 1)
 				w.heir()
@@ -96,8 +103,7 @@ func TestRequestsWhoseConnectionIsCut(t *testing.T) {
 				left.Store(k.cuts)
 				t.wantRefused(p, "EndTxn of a fenced producer", w.tryEnd(true), fencedEnd)
 				left.Store(0)
-			}))
-			r := report.Results[0]
+			})
 			require.Equal(t, k.want, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
 		})
 	}
@@ -106,11 +112,7 @@ func TestRequestsWhoseConnectionIsCut(t *testing.T) {
 // An end that is said again, and gets no answer, was not refused.
 func TestEndsWithoutAnAnswerDecideNothing(t *testing.T) {
 	t.Parallel()
-	var left atomic.Int64
-	c := kafkatest.Fake(t, kafkatest.Config{})
-	r := judgedBy(t.Context(), t, c, func(config *Config) {
-		config.Options = []kgo.Opt{kgo.SeedBrokers(c.Addrs()...), kgo.Dialer(cutter(kmsg.EndTxn, &left))}
-	}, scenario(func(t *trial) {
+	r := cutOff(t, func(t *trial, left *atomic.Int64) {
 		p, w := t.partition(), t.producer()
 		w.write(p, 1)
 		same := w.endRequest(true)
@@ -119,7 +121,7 @@ func TestEndsWithoutAnAnswerDecideNothing(t *testing.T) {
 		left.Store(1000)
 		defer left.Store(0)
 		w.answeredEnd(same)
-	})).Results[0]
+	})
 	require.Equal(t, Inconclusive, r.Outcome, findingsOf(r))
 	require.Contains(t, r.Reason, "EndTxn: ")
 }

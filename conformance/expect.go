@@ -44,6 +44,15 @@ func (t *trial) expectSafe(class Class, ok bool, p model.Partition, offset int64
 	return ok
 }
 
+// expectEnd is expectSafe for how transactions ended; a marker that is not there
+// may come late.
+func (t *trial) expectEnd(class Class, open, ok bool, p model.Partition, offset int64, expected, observed string) bool {
+	if open {
+		return t.expectAs(class, ok, p, offset, expected, observed)
+	}
+	return t.expectSafe(class, ok, p, offset, expected, observed)
+}
+
 // reportShort is reportAs for what is less than there has to be, and no other:
 // after a bound was over, that alone explains it.
 func (t *trial) reportShort(class Class, p model.Partition, offset int64, expected, observed string) {
@@ -90,15 +99,16 @@ func (a answer) about() string {
 
 // wantLSO asserts the last stable offset of an answer.
 func (t *trial) wantLSO(a answer, want int64) bool {
+	if a.LastStableOffset == want {
+		return true
+	}
 	report := t.reportAs
 	if a.LastStableOffset < want {
 		report = t.reportShort
 	}
-	if a.LastStableOffset != want {
-		report(t.scenario.Class, a.Partition, a.LastStableOffset,
-			fmt.Sprintf("%s: LSO %d", a.about(), want), fmt.Sprintf("LSO %d", a.LastStableOffset))
-	}
-	return a.LastStableOffset == want
+	report(t.scenario.Class, a.Partition, a.LastStableOffset,
+		fmt.Sprintf("%s: LSO %d", a.about(), want), fmt.Sprintf("LSO %d", a.LastStableOffset))
+	return false
 }
 
 // wantHigh asserts the high watermark of an answer.

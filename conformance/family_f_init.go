@@ -148,11 +148,8 @@ func (t *trial) wantWhole(ps []model.Partition, logs [2]*model.Log, r round) (wh
 		}
 		fates[k] = l.Fate(at)
 	}
-	expect := t.expectSafe
-	if fates[0] == model.Open || fates[1] == model.Open { // whose marker may come late
-		expect = t.expectAs
-	}
-	whole = expect(t.safety(), fates[0] == fates[1], ps[0], r.value[0],
+	open := fates[0] == model.Open || fates[1] == model.Open
+	whole = t.expectEnd(t.safety(), open, fates[0] == fates[1], ps[0], r.value[0],
 		fmt.Sprintf("%s with one outcome in both partitions", r.gen), fmt.Sprintf("%s, and %s at %d of %s", fates[0], fates[1], r.value[1], ps[1]))
 	for k := range ps {
 		whole = t.expect(!r.answer.ok() || fates[k] == model.Committed, ps[k], r.value[k],

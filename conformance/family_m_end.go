@@ -39,11 +39,7 @@ func endRetry(t *trial, commit bool) {
 // believes.
 func (w *producer) sendEnd(req *kmsg.EndTxnRequest) reply {
 	r := w.t.retried("EndTxn", func() reply {
-		e := w.t.do(w.coordinator(), w.lane(), req)
-		if e.Err != nil {
-			return reply{exchange: e, err: e.Err}
-		}
-		return reply{exchange: e, code: e.Response.(*kmsg.EndTxnResponse).ErrorCode}
+		return replyIn(w.t.do(w.coordinator(), w.lane(), req))
 	})
 	if r.err == nil && passes(r.code) {
 		w.t.undecided("EndTxn sent again: %s for too long", r)
@@ -153,11 +149,7 @@ func (t *trial) wantSameEnd(ps []model.Partition, bases map[model.Partition]int6
 		one = l.Fate(i)
 		fates[one]++
 	}
-	expect := t.expectSafe
-	if fates[model.Open] > 0 { // whose marker may come late
-		expect = t.expectAs
-	}
-	same = expect(t.safety(), len(fates) == 1 && fates[model.Open] == 0, ps[0], bases[ps[0]],
+	same = t.expectEnd(t.safety(), fates[model.Open] > 0, len(fates) == 1 && fates[model.Open] == 0, ps[0], bases[ps[0]],
 		"one outcome in all partitions of a transaction", fmt.Sprint(fates))
 	t.fact("%s: a commit whose client left was %s", t.level, one)
 	return one, same && !lost

@@ -36,18 +36,16 @@ func TestMarkersAreRightOnGoodClusters(t *testing.T) {
 // that stamp what is appended, and some attributes.
 func stamped(attributes byte) mutant.Damage {
 	return answering(func(_ *kmsg.FetchRequest, resp *kmsg.FetchResponse) {
-		for i := range resp.Topics {
-			for k := range resp.Topics[i].Partitions {
-				batches, _, _ := model.Parse(resp.Topics[i].Partitions[k].RecordBatches)
-				for _, b := range batches {
-					if b.Control() {
-						b.Raw[22] |= attributes
-						binary.BigEndian.PutUint64(b.Raw[35:], uint64(b.BaseTimestamp+1))
-						model.Seal(b.Raw)
-					}
+		eachPartition(resp, func(p *kmsg.FetchResponseTopicPartition) {
+			batches, _, _ := model.Parse(p.RecordBatches)
+			for _, b := range batches {
+				if b.Control() {
+					b.Raw[22] |= attributes
+					binary.BigEndian.PutUint64(b.Raw[35:], uint64(b.BaseTimestamp+1))
+					model.Seal(b.Raw)
 				}
 			}
-		}
+		})
 	}).damage()
 }
 

@@ -203,11 +203,8 @@ func (t *trial) wantWholeDeed(d *deed, logs map[model.Partition]*model.Log) {
 			if want == model.Open {
 				want = fate // whatever it is, it is the same everywhere
 			}
-			expect := t.expectSafe
-			if fate == model.Open || want == model.Open {
-				expect = t.expectAs
-			}
-			if !expect(Must, fate == want && fate != model.Open, p, base, fmt.Sprintf("%s is %s as a whole", d.gen, want),
+			open := fate == model.Open || want == model.Open
+			if !t.expectEnd(Must, open, fate == want && fate != model.Open, p, base, fmt.Sprintf("%s is %s as a whole", d.gen, want),
 				fmt.Sprintf("%s at %d of %s", fate, base, p)) {
 				return
 			}

@@ -120,7 +120,7 @@ func oddTimeouts(t *trial) {
 	refused := func(millis int64, r reply) {
 		t.wantRefused(model.Partition{}, fmt.Sprintf("InitProducerId with a timeout of %d ms", millis), r, []*kerr.Error{kerr.InvalidTransactionTimeout})
 	}
-	switch allowed, told := t.brokerSetting(t.coordinator(id, ofTransaction), "transaction.max.timeout.ms"); {
+	switch allowed, told, _ := t.brokerSetting(t.coordinator(id, ofTransaction), "transaction.max.timeout.ms"); {
 	case told && allowed >= math.MaxInt32:
 		t.fact("transaction.max.timeout.ms is %d: no timeout is longer than the cluster allows", allowed)
 	case told:

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/readcommitted/conformance/internal/model"
@@ -122,12 +121,7 @@ func TestThrottlesOfParkedFetchesEndWithTheScenario(t *testing.T) {
 			t.Parallel()
 			s := scenario(func(t *trial) { t.parkedInTime(script) })
 			s.Limit = 10 * time.Second
-			c := kafkatest.Fake(t, kafkatest.Config{})
-			proxy, err := mutant.New(t.Context(), c.Addrs(), parkedIsThrottled)
-			require.NoError(t, err)
-			defer proxy.Close()
-			behind := func(config *Config) { config.Options = []kgo.Opt{kgo.SeedBrokers(proxy.Addrs()...)} }
-			r := judgedBy(t.Context(), t, c, behind, s).Results[0]
+			r, _ := behind(t, parkedIsThrottled, nil, s)
 			require.Equal(t, Inconclusive, r.Outcome, "%s\n%s", r.Reason, findingsOf(r))
 			require.Contains(t, r.Reason, "waiting for the answer to a fetch")
 			require.Less(t, r.Duration, time.Minute)

@@ -62,12 +62,8 @@ func TestMutantMatrix(t *testing.T) {
 
 func runRow(t *testing.T, c *kafkatest.Cluster, m mutant.Mutant) matrixRow {
 	t.Helper()
-	behind := runBehind
-	if m.Readers {
-		behind = runReadersBehind
-	}
 	row := matrixRow{number: m.Number, name: m.Name, kills: slices.Concat(m.Kills, m.Warns), cells: map[string]Outcome{}}
-	for _, r := range behind(t, c, m.Make(), Config{Slow: m.Slow}).Results {
+	for _, r := range runMutant(t, c, m, Config{}).Results {
 		row.cells[r.ID] = r.Outcome
 		if r.Outcome == Inconclusive {
 			t.Logf("%s: %s", r.ID, r.Reason)

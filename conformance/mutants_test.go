@@ -43,6 +43,16 @@ func runReadersBehind(t *testing.T, c *kafkatest.Cluster, damage mutant.Damage, 
 	return runVia(t, c.Addrs(), proxy.Addrs(), config)
 }
 
+// runMutant runs scenarios behind a mutant, for whoever is to meet it.
+func runMutant(t *testing.T, c *kafkatest.Cluster, m mutant.Mutant, config Config) *Report {
+	t.Helper()
+	config.Slow = m.Slow
+	if m.Readers {
+		return runReadersBehind(t, c, m.Make(), config)
+	}
+	return runBehind(t, c, m.Make(), config)
+}
+
 // runVia runs scenarios with a right reader that takes another way to the
 // cluster than the checker.
 func runVia(t *testing.T, checker, readers []string, config Config) *Report {
@@ -92,12 +102,8 @@ func brokersFor(n int) kafkatest.Config {
 
 func requireKilled(t *testing.T, c *kafkatest.Cluster, m mutant.Mutant) {
 	t.Helper()
-	config := Config{Select: slices.Concat(m.Kills, m.Warns), Slow: m.Slow}
-	behind := runBehind
-	if m.Readers {
-		behind = runReadersBehind
-	}
-	report := behind(t, c, m.Make(), config)
+	config := Config{Select: slices.Concat(m.Kills, m.Warns)}
+	report := runMutant(t, c, m, config)
 	if m.Second && report.Cluster.Level != TV2.String() {
 		t.Skip("the cluster has no transactions v2, which alone show this damage")
 	}

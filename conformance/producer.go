@@ -131,11 +131,7 @@ func (w *producer) initOnce(id int64, epoch int16) reply {
 	req.ProducerID, req.ProducerEpoch = id, epoch
 	w.t.endingAll(w.name)
 	r := w.t.retried("InitProducerId", func() reply {
-		e := w.t.do(w.coordinator(), w.lane(), req)
-		if e.Err != nil {
-			return reply{exchange: e, err: e.Err}
-		}
-		return reply{exchange: e, code: e.Response.(*kmsg.InitProducerIDResponse).ErrorCode}
+		return replyIn(w.t.do(w.coordinator(), w.lane(), req))
 	})
 	if r.ok() {
 		resp := r.exchange.Response.(*kmsg.InitProducerIDResponse)

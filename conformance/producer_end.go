@@ -81,11 +81,7 @@ func (w *producer) tryEnd(commit bool) reply {
 	req := w.endRequest(commit)
 	w.t.endingAll(w.name)
 	r := w.t.retried("EndTxn", func() reply {
-		e := w.t.do(w.coordinator(), w.lane(), req)
-		if e.Err != nil {
-			return reply{exchange: e, err: e.Err}
-		}
-		return reply{exchange: e, code: e.Response.(*kmsg.EndTxnResponse).ErrorCode}
+		return replyIn(w.t.do(w.coordinator(), w.lane(), req))
 	})
 	if r.ok() {
 		w.ended(r.exchange.Response.(*kmsg.EndTxnResponse))

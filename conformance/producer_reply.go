@@ -88,17 +88,16 @@ func (t *trial) again(what string, r reply) reply {
 		return r
 	}
 	return t.retried(what, func() reply {
-		e := t.do(r.exchange.Broker, "again", r.exchange.Request)
-		if e.Err != nil {
-			return reply{exchange: e, err: e.Err}
-		}
-		return replyIn(e)
+		return replyIn(t.do(r.exchange.Broker, "again", r.exchange.Request))
 	})
 }
 
-// replyIn is what the answer to a producer's request about one partition, or
-// about none, says.
+// replyIn is what became of a producer's request about one partition, or about
+// none.
 func replyIn(e *wire.Exchange) reply {
+	if e.Err != nil {
+		return reply{exchange: e, err: e.Err}
+	}
 	r := reply{exchange: e, code: kerr.UnknownServerError.Code} // of an answer without the partition
 	switch resp := e.Response.(type) {
 	case *kmsg.InitProducerIDResponse:

@@ -27,7 +27,7 @@ func (w *producer) allowed() {
 // allows, or else to the next one to try, and reports whether there is one.
 func (w *producer) shorten() bool {
 	before := w.timeout
-	allowed, ok := w.t.brokerSetting(w.coordinator(), "transaction.max.timeout.ms")
+	allowed, ok, _ := w.t.brokerSetting(w.coordinator(), "transaction.max.timeout.ms")
 	switch limit := time.Duration(allowed) * time.Millisecond; {
 	case ok && limit > 0 && limit < before:
 		w.timeout = limit

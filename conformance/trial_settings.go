@@ -11,32 +11,22 @@ import (
 )
 
 // brokerSetting is a numeric setting of a broker; ok is false if the cluster
-// does not tell it.
-func (t *trial) brokerSetting(broker int32, name string) (value int64, ok bool) {
+// does not tell it, and withheld says that it takes a right to be told.
+func (t *trial) brokerSetting(broker int32, name string) (value int64, ok, withheld bool) {
 	if t.run.features.max(kmsg.DescribeConfigs, 4) < 0 {
-		return 0, false
+		return 0, false, false
 	}
 	told, e := t.setting(broker, kmsg.ConfigResourceTypeBroker, strconv.Itoa(int(broker)), name)
-	if e.Err != nil || told == nil {
-		return 0, false
+	if e.Err != nil {
+		return 0, false, false
+	}
+	if told == nil {
+		return 0, false, slices.ContainsFunc(e.Response.(*kmsg.DescribeConfigsResponse).Resources, func(r kmsg.DescribeConfigsResponseResource) bool {
+			return refusal(r.ErrorCode) == ReasonNotAuthorized
+		})
 	}
 	value, err := strconv.ParseInt(*told, 10, 64)
-	return value, err == nil
-}
-
-// withheld reports whether a broker does not tell its settings for want of a
-// right.
-func (t *trial) withheld(broker int32, name string) bool {
-	if t.run.features.max(kmsg.DescribeConfigs, 4) < 0 {
-		return false
-	}
-	_, e := t.setting(broker, kmsg.ConfigResourceTypeBroker, strconv.Itoa(int(broker)), name)
-	if e.Err != nil {
-		return false
-	}
-	return slices.ContainsFunc(e.Response.(*kmsg.DescribeConfigsResponse).Resources, func(r kmsg.DescribeConfigsResponseResource) bool {
-		return refusal(r.ErrorCode) == ReasonNotAuthorized
-	})
+	return value, err == nil, false
 }
 
 // topicSetting is a setting of a topic as it is in force. Where the cluster

@@ -62,8 +62,8 @@ func (t *trial) untilTimeout(w *producer, began time.Time, sign func() bool) (la
 	if t.until(time.Until(began.Add(w.timeout+slack)), "the end of a transaction's timeout", sign) {
 		return ""
 	}
-	millis, told := t.brokerSetting(w.coordinator(), lookInterval)
-	if !told && t.withheld(w.coordinator(), lookInterval) {
+	millis, told, withheld := t.brokerSetting(w.coordinator(), lookInterval)
+	if withheld {
 		t.undecided("the cluster has not ended a transaction %v after its timeout of %v, and how often it looks for such (%s) is told to those with DescribeConfigs on the cluster",
 			slack, w.timeout, lookInterval)
 	}
